@@ -1,0 +1,229 @@
+/**
+ * The operator's configuration: one zod schema with a sentence per key, read once. The only reader of `process.env`.
+ * It can't register groups or set tiers: those live in the state database and change by an operator's command.
+ */
+import { readFile } from 'node:fs/promises';
+import { LineCounter, parseDocument } from 'yaml';
+import { z } from 'zod';
+import { AgentAlias } from './domain/ids.ts';
+import { AppError, isErrno } from './errors.ts';
+import type { Home } from './home.ts';
+
+const SecretName = z
+  .string()
+  .regex(/^[A-Z][A-Z0-9_]{0,63}$/, 'the name of a secret in .env: A-Z, 0-9 and _')
+  .describe('Names a secret in the home’s .env; the value itself never stands in this file.');
+
+const Model = z.string().min(1).max(200);
+
+const ProviderCommon = {
+  /** Models that may be asked for; the first is the default. */
+  models: z.array(Model).min(1).describe('Models that chats may use; the first is the default.'),
+};
+
+const Provider = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('rehearsal').describe('The built-in stand-in: no account, no network, says what it is.'),
+  }),
+  z.strictObject({
+    kind: z.literal('anthropic'),
+    ...ProviderCommon,
+    baseUrl: z
+      .url({ protocol: /^https?$/ })
+      .default('https://api.anthropic.com')
+      .describe('Where the API is.'),
+    apiKey: SecretName.optional().describe('API-key mode: the secret sent as x-api-key.'),
+    oauthToken: SecretName.optional().describe('OAuth mode: the secret sent as a bearer token with its beta header.'),
+  }),
+  z.strictObject({
+    kind: z.literal('openai-compatible'),
+    ...ProviderCommon,
+    baseUrl: z.url({ protocol: /^https?$/ }).describe('The API’s root, e.g. http://127.0.0.1:11434/v1.'),
+    apiKey: SecretName.optional().describe('The secret sent as a bearer token, where the server wants one.'),
+  }),
+]);
+export type ProviderConfig = z.infer<typeof Provider>;
+
+const ProviderName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'a provider name is 1–32 characters of a-z, 0-9 and -');
+
+const Ceiling = z
+  .strictObject({
+    pids: z
+      .number()
+      .int()
+      .min(64)
+      .nullable()
+      .default(4096)
+      .describe('Most processes in any container; null: no ceiling.'),
+    memoryShare: z
+      .number()
+      .min(0.05)
+      .max(1)
+      .nullable()
+      .default(0.75)
+      .describe('Most memory of any container, as a share of the machine’s; null: no ceiling.'),
+    turnMinutes: z
+      .number()
+      .positive()
+      .max(1440)
+      .nullable()
+      .default(30)
+      .describe('Longest turn in minutes; null: no ceiling.'),
+  })
+  .describe('Host protection, in every tier: keeps a runaway chat from taking the machine down.');
+
+export const Config = z.strictObject({
+  provider: ProviderName.default('rehearsal').describe('The provider that turns use.'),
+  providers: z
+    .record(ProviderName, Provider)
+    .default({})
+    .describe('Model providers by name; `rehearsal` is always there.'),
+  agents: z
+    .record(AgentAlias, z.strictObject({}))
+    .default({})
+    .describe('Agents by alias; each has a workspace below agents/<alias>/. `default` is always there.'),
+  runtime: z
+    .strictObject({
+      docker: z
+        .strictObject({
+          uid: z
+            .number()
+            .int()
+            .min(1, 'uid 0 is refused: containers never run as root')
+            .max(2_000_000_000)
+            .optional()
+            .describe('The user id in containers; default 10001 when the supervisor is root, else its own.'),
+          socket: z
+            .string()
+            .startsWith('/')
+            .optional()
+            .describe('The engine’s unix socket; default DOCKER_HOST (unix:// only), else /var/run/docker.sock.'),
+        })
+        .prefault({}),
+    })
+    .prefault({}),
+  ceiling: Ceiling.prefault({}),
+  turns: z
+    .strictObject({
+      concurrent: z
+        .number()
+        .int()
+        .min(1)
+        .max(200)
+        .optional()
+        .describe('Turns at once; default: from cores and memory.'),
+      steps: z.number().int().min(1).max(1000).default(50).describe('Model requests in one turn.'),
+      commandSeconds: z.number().int().min(1).max(3600).default(120).describe('Longest shell command.'),
+    })
+    .prefault({}),
+  history: z
+    .strictObject({
+      window: z.number().int().min(1).max(1_000_000).default(10_000).describe('Newest messages in a filtered copy.'),
+    })
+    .prefault({}),
+  store: z
+    .strictObject({
+      publishEverySeconds: z
+        .number()
+        .min(0)
+        .max(3600)
+        .default(5)
+        .describe('A published copy of the message database is renewed at most this often.'),
+    })
+    .prefault({}),
+});
+export type Config = z.infer<typeof Config>;
+
+/** Keys of the systems that TierClaw descends from, and what to do instead. */
+const HINTS: Readonly<Record<string, string>> = {
+  groups: 'groups are registered with: tierclaw groups register <id> --folder <folder> --tier <tier>',
+  isMain: 'a group’s tier is set with: tierclaw groups register <id> --tier main',
+  trusted: 'a group’s tier is set with: tierclaw groups register <id> --tier trusted',
+  containerConfig: 'a group’s tier decides what its container gets; see: tierclaw plan <group>',
+  tier: 'a group’s tier is set with: tierclaw groups register <id> --tier <tier>',
+};
+
+const lineOf = (
+  document: ReturnType<typeof parseDocument>,
+  lines: LineCounter,
+  path: readonly PropertyKey[],
+): number => {
+  for (let depth = path.length; depth > 0; depth -= 1) {
+    const node = document.getIn(path.slice(0, depth), true);
+    const range = node !== null && typeof node === 'object' && 'range' in node ? (node.range as number[] | null) : null;
+    if (range?.[0] !== undefined) return lines.linePos(range[0]).line;
+  }
+  return 1;
+};
+
+const describeIssue = (issue: z.core.$ZodIssue): { path: readonly PropertyKey[]; text: string; hint?: string } => {
+  if (issue.code === 'unrecognized_keys') {
+    const key = issue.keys[0] ?? '';
+    const hint = HINTS[key];
+    return { path: [...issue.path, key], text: 'unknown key', ...(hint === undefined ? {} : { hint }) };
+  }
+  return { path: issue.path, text: issue.message };
+};
+
+const configError = (file: string, where: string, text: string, hint?: string): AppError =>
+  new AppError({
+    code: 'config',
+    message: `${file}:${where}: ${text}`,
+    hint: hint ?? 'mend the file; every key is described in README.md, “Configuration”',
+  });
+
+/** Parses the text of a `tierclaw.yaml`; `file` is named in errors. Throws AppError `config` with file, line and key. */
+export const parseConfig = (text: string, file: string): Config => {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true });
+  const [broken] = document.errors;
+  if (broken !== undefined) {
+    throw configError(file, `${lines.linePos(broken.pos[0]).line}`, broken.message.split('\n')[0] ?? 'not YAML');
+  }
+  const parsed = Config.safeParse(document.toJS({ maxAliasCount: 0 }) ?? {});
+  if (parsed.success) return checkReferences(parsed.data, file);
+  const [first] = parsed.error.issues;
+  if (first === undefined) throw configError(file, '1', 'not a configuration');
+  const issue = describeIssue(first);
+  const line = lineOf(document, lines, issue.path);
+  throw configError(file, `${line}`, `${issue.path.map(String).join('.') || '(top)'}: ${issue.text}`, issue.hint);
+};
+
+const checkReferences = (config: Config, file: string): Config => {
+  if (config.provider !== 'rehearsal' && config.providers[config.provider] === undefined) {
+    const known = ['rehearsal', ...Object.keys(config.providers)].join(', ');
+    throw configError(file, '1', `provider: there is no provider "${config.provider}"; there are: ${known}`);
+  }
+  for (const [name, provider] of Object.entries(config.providers)) {
+    if (provider.kind !== 'anthropic') continue;
+    if ((provider.apiKey === undefined) === (provider.oauthToken === undefined)) {
+      throw configError(file, '1', `providers.${name}: give exactly one of apiKey and oauthToken`);
+    }
+  }
+  return config;
+};
+
+/** The home's configuration; a missing file means all defaults. */
+export const loadConfig = async (home: Home): Promise<Config> => {
+  try {
+    return parseConfig(await readFile(home.configFile, 'utf8'), home.configFile);
+  } catch (thrown) {
+    if (isErrno(thrown, 'ENOENT')) return parseConfig('', home.configFile);
+    throw thrown;
+  }
+};
+
+/** What the process's environment says; read here and nowhere else. */
+export interface Environment {
+  readonly home: string | undefined;
+  readonly dockerHost: string | undefined;
+  readonly logLevel: string | undefined;
+}
+
+export const readEnvironment = (): Environment => ({
+  home: process.env['TIERCLAW_HOME'],
+  dockerHost: process.env['DOCKER_HOST'],
+  logLevel: process.env['TIERCLAW_LOG'],
+});

@@ -1,0 +1,82 @@
+/**
+ * The plan of one invocation: everything that decides about rights, as data. Made by `planInvocation` (pure), carried
+ * out by `flow/stage.ts` and a runtime; nothing after it decides anything.
+ */
+import type { AgentAlias, GroupFolder, GroupId, InvocationId } from './ids.ts';
+import type { TierLimits, TierModelCaps, TierName, TierRights, TierRow } from './tiers.ts';
+
+/** What stage has to put at a mount's source, and who keeps it. */
+export type MountContent =
+  /** A directory that outlives the turn; made if missing, owned by the container's uid where the mount is rw. */
+  | 'kept'
+  /** A directory of this turn with the sanitized persona as `SOUL.md`. */
+  | 'public-persona'
+  | 'published-store'
+  | 'filtered-store'
+  | 'tiles'
+  /** `messages/ tasks/ input/` and root snapshots, all writable. */
+  | 'ipc'
+  | 'ipc-messages'
+  | 'ipc-input'
+  | 'socket';
+
+export interface PlannedMount {
+  /** The path in the container; below `/workspace` or `/run/tierclaw`. */
+  readonly target: string;
+  /** Absolute path on the host: a directory, never a file, never beneath a directory that a container can write. */
+  readonly source: string;
+  readonly mode: 'ro' | 'rw';
+  readonly content: MountContent;
+}
+
+/** The tier's limits joined with the home's host-protection ceiling: what the container really gets. null: unlimited. */
+export interface PlannedLimits extends Omit<TierLimits, 'wallMs'> {
+  /** Hard, from dispatch; null only where the tier has none and the ceiling is switched off. */
+  readonly wallMs: number | null;
+}
+
+/** Kinds of request that this invocation's container may make through `messages/` and `tasks/`. */
+export type ToolName = 'bash' | 'file_read' | 'file_write' | 'file_edit' | 'glob' | 'grep' | 'send_message';
+
+export interface InvocationPlan {
+  readonly invocation: InvocationId;
+  readonly home: string;
+  readonly group: { readonly id: GroupId; readonly folder: GroupFolder; readonly name: string };
+  readonly agent: AgentAlias;
+  readonly tier: TierName;
+  readonly mounts: readonly PlannedMount[];
+  readonly limits: PlannedLimits;
+  readonly rights: TierRights;
+  readonly model: TierModelCaps & { readonly provider: string; readonly name: string };
+  readonly tiles: readonly string[];
+  readonly tools: readonly ToolName[];
+  /** uid = gid of the container's processes; never 0. */
+  readonly uid: number;
+  readonly image: string;
+  readonly row: TierRow;
+}
+
+/**
+ * A container as any runtime understands it: engine-neutral, complete. `runtimes/docker-create.ts` turns it into the
+ * engine's words.
+ */
+export interface ContainerSpec {
+  readonly name: string;
+  readonly image: string;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly uid: number;
+  readonly workdir: string;
+  readonly mounts: readonly { readonly target: string; readonly source: string; readonly readOnly: boolean }[];
+  readonly limits: PlannedLimits;
+}
+
+/** Label keys; the values identify whose container it is. Labels are the truth when a supervisor starts. */
+export const LABELS = {
+  home: 'tierclaw.home',
+  group: 'tierclaw.group',
+  tier: 'tierclaw.tier',
+  agent: 'tierclaw.agent',
+  invocation: 'tierclaw.invocation',
+} as const;

@@ -1,0 +1,35 @@
+/**
+ * The gateway's face: one HTTP server per invocation on a unix socket of its own. Who asks is which socket; what may
+ * be asked is in the grant; keys stay on this side.
+ */
+import type { TierModelCaps } from '../domain/tiers.ts';
+
+export interface GatewayGrant {
+  readonly invocation: string;
+  /** An existing directory of this invocation's own, 0755; the socket is made in it as `gateway.sock`, 0666. */
+  readonly socketDirectory: string;
+  /** The one provider and the models that this invocation may use. */
+  readonly provider: string;
+  readonly models: readonly string[];
+  readonly caps: TierModelCaps;
+}
+
+export interface GatewayUse {
+  readonly requests: number;
+  readonly refusals: number;
+  /** As the provider reported them to us, never as the container says. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+export interface GatewaySession {
+  /** Resolves with `Date.now()` when the first model request has come in and been let through. */
+  readonly firstModelRequest: Promise<number>;
+  use(): GatewayUse;
+  /** Ends what is under way and removes the socket; late requests get nothing. Idempotent. */
+  close(): Promise<void>;
+}
+
+export interface Gateway {
+  open(grant: GatewayGrant): Promise<GatewaySession>;
+}

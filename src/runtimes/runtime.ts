@@ -1,0 +1,54 @@
+/** The runtime port: where an invocation runs. One implementation per file; nothing here knows an engine's words. */
+import type { ContainerSpec } from '../domain/plan.ts';
+
+/** Called from the attach stream. It never pauses: these must return at once. */
+export interface OutputSink {
+  stdout(chunk: Buffer): void;
+  stderr(chunk: Buffer): void;
+}
+
+export interface ExitReport {
+  readonly exitCode: number;
+  readonly oomKilled: boolean;
+  /** True where the engine could not be asked (it went away): code and oom are then unknown. */
+  readonly engineLost: boolean;
+}
+
+export interface RunningContainer {
+  readonly id: string;
+  /** Writes to the container's stdin, which stays open all turn. Never throws; a gone container swallows it. */
+  write(line: string): void;
+  /** Settles once, when the container's process has ended or the engine is lost. Never rejects. */
+  readonly exited: Promise<ExitReport>;
+  /** From now on output is read and thrown away. */
+  discardOutput(): void;
+  /** Ends it: TERM, after `graceMs` KILL, then removed and verified gone (the engine answers 404). Idempotent. */
+  remove(graceMs: number): Promise<void>;
+}
+
+export interface FoundContainer {
+  readonly id: string;
+  readonly invocation: string;
+  readonly running: boolean;
+}
+
+export interface EngineReport {
+  readonly name: string;
+  readonly version: string;
+  readonly apiVersion: string;
+  /** Limits that this engine would silently discard, as field names of PlannedLimits. */
+  readonly discards: readonly string[];
+  readonly cpus: number;
+  readonly memoryBytes: number;
+}
+
+export interface Runtime {
+  /** Throws AppError `engine` when it can't be reached, naming where it looked and what to run. */
+  check(): Promise<EngineReport>;
+  /** Throws AppError `image` when the image is missing, `engine` otherwise; nothing half-made remains. */
+  start(spec: ContainerSpec, sink: OutputSink): Promise<RunningContainer>;
+  /** Containers of this home alone, running or not. */
+  list(): Promise<readonly FoundContainer[]>;
+  /** Removes a container found by `list` and verifies that it is gone. */
+  remove(id: string): Promise<void>;
+}
