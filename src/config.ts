@@ -223,7 +223,7 @@ export interface Environment {
 }
 
 export const readEnvironment = (): Environment => ({
-  home: process.env['TIERCLAW_HOME'],
-  dockerHost: process.env['DOCKER_HOST'],
-  logLevel: process.env['TIERCLAW_LOG'],
+  home: process.env.TIERCLAW_HOME,
+  dockerHost: process.env.DOCKER_HOST,
+  logLevel: process.env.TIERCLAW_LOG,
 });

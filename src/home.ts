@@ -17,6 +17,8 @@ export interface Home {
   /** Published copies of the message database. */
   readonly published: string;
   readonly backups: string;
+  /** Composed tile sets, one per list of tiles; made anew by each supervisor. */
+  readonly tiles: string;
   readonly turns: string;
   readonly ipc: string;
   readonly sockets: string;
@@ -44,6 +46,7 @@ export const homeAt = (directory: string): Home => {
     messageDatabase: join(data, 'store', 'messages.db'),
     published: join(data, 'store', 'published'),
     backups: join(data, 'backups'),
+    tiles: join(data, 'tiles'),
     turns: join(data, 'turns'),
     ipc: join(data, 'ipc'),
     sockets: join(data, 'run'),

@@ -17,8 +17,8 @@ export interface Agent {
   readonly alias: AgentAlias;
 }
 
-/** "grantee may read / readwrite sibling's workspace". The list of an invocation's effective grants. */
+/** "this agent may read (or read and write) the sibling's workspace"; declared on the agent that reads. */
 export interface Grant {
   readonly sibling: AgentAlias;
-  readonly access: 'read' | 'write' | 'readwrite';
+  readonly access: 'read' | 'readwrite';
 }

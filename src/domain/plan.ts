@@ -3,7 +3,7 @@
  * out by `flow/stage.ts` and a runtime; nothing after it decides anything.
  */
 import type { AgentAlias, GroupFolder, GroupId, InvocationId } from './ids.ts';
-import type { TierLimits, TierModelCaps, TierName, TierRights, TierRow } from './tiers.ts';
+import type { TierLimits, TierModelCaps, TierName, TierRights } from './tiers.ts';
 
 /** What stage has to put at a mount's source, and who keeps it. */
 export type MountContent =
@@ -30,16 +30,14 @@ export interface PlannedMount {
 }
 
 /** The tier's limits joined with the home's host-protection ceiling: what the container really gets. null: unlimited. */
-export interface PlannedLimits extends Omit<TierLimits, 'wallMs'> {
-  /** Hard, from dispatch; null only where the tier has none and the ceiling is switched off. */
-  readonly wallMs: number | null;
-}
+export type PlannedLimits = TierLimits;
 
-/** Kinds of request that this invocation's container may make through `messages/` and `tasks/`. */
+/** Tools that the runner may be told to offer; the same names as `TOOL_NAMES` of the protocol. */
 export type ToolName = 'bash' | 'file_read' | 'file_write' | 'file_edit' | 'glob' | 'grep' | 'send_message';
 
 export interface InvocationPlan {
   readonly invocation: InvocationId;
+  /** Identifies the home on this machine: its real path. */
   readonly home: string;
   readonly group: { readonly id: GroupId; readonly folder: GroupFolder; readonly name: string };
   readonly agent: AgentAlias;
@@ -53,7 +51,6 @@ export interface InvocationPlan {
   /** uid = gid of the container's processes; never 0. */
   readonly uid: number;
   readonly image: string;
-  readonly row: TierRow;
 }
 
 /**

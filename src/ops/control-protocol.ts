@@ -65,6 +65,13 @@ export type StatusReport = z.infer<typeof StatusReport>;
 export const ControlError = z.strictObject({ code: z.string(), message: z.string(), hint: z.string().optional() });
 export type ControlError = z.infer<typeof ControlError>;
 
+/** One line of the answer to `POST /chat` as it is written: an event, or the error that ended the telling early. */
+export const ChatLine = z.discriminatedUnion('kind', [
+  ...ChatEvent.options,
+  ControlError.extend({ kind: z.literal('refused') }),
+]);
+export type ChatLine = z.infer<typeof ChatLine>;
+
 /** What the control socket needs of the supervisor. */
 export interface ControlledSupervisor {
   status(): StatusReport;

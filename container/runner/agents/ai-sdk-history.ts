@@ -1,0 +1,49 @@
+/**
+ * Kept entries → the SDK's messages. A window may have cut between a call and its result, and entries are a claim; a
+ * provider refuses such a conversation for ever, so calls and results that don't belong together are left out. Pure.
+ */
+import { type ModelMessage, modelMessageSchema } from 'ai';
+import type { TranscriptEntry } from '../../../src/protocol.ts';
+
+const idsOf = (message: ModelMessage | undefined, type: 'tool-call' | 'tool-result'): Set<string> => {
+  if (message === undefined || typeof message.content === 'string') return new Set();
+  return new Set(
+    message.content.flatMap((part) => (part.type === type && 'toolCallId' in part ? [part.toolCallId] : [])),
+  );
+};
+
+const parsed = (entry: TranscriptEntry): ModelMessage[] => {
+  const result = modelMessageSchema.safeParse(entry);
+  return result.success ? [result.data] : [];
+};
+
+/** Calls that the very next message answers, all of them or none: providers want the results at once. */
+const isAnswered = (message: ModelMessage, next: ModelMessage | undefined): boolean => {
+  const results = next?.role === 'tool' ? idsOf(next, 'tool-result') : new Set<string>();
+  const calls = idsOf(message, 'tool-call');
+  return calls.size === results.size && [...calls].every((id) => results.has(id));
+};
+
+const withoutCalls = (message: ModelMessage): ModelMessage[] => {
+  if (message.role !== 'assistant' || typeof message.content === 'string') return [message];
+  const content = message.content.filter((part) => part.type === 'text');
+  return content.length === 0 ? [] : [{ role: 'assistant', content }];
+};
+
+const keep = (messages: readonly ModelMessage[], index: number): ModelMessage[] => {
+  const message = messages[index];
+  if (message === undefined) return [];
+  if (message.role === 'tool') {
+    const before = messages[index - 1];
+    return before?.role === 'assistant' && isAnswered(before, message) ? [message] : [];
+  }
+  const calls = idsOf(message, 'tool-call').size > 0;
+  return calls && !isAnswered(message, messages[index + 1]) ? withoutCalls(message) : [message];
+};
+
+export const toModelMessages = (entries: readonly TranscriptEntry[]): ModelMessage[] => {
+  const messages = entries.flatMap(parsed);
+  const paired = messages.flatMap((_, index) => keep(messages, index));
+  const first = paired.findIndex((message) => message.role === 'user');
+  return first === -1 ? [] : paired.slice(first);
+};

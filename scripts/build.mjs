@@ -1,0 +1,96 @@
+/**
+ * Bundles the sources into `dist/`: three host programs (packages stay outside) and the container's runner (one file,
+ * everything inside). Each output is renamed into place, so that a program that starts meanwhile reads an old file or
+ * a new one, never half of one. `--if-stale` builds only when an input is newer than an output.
+ */
+import { chmod, mkdir, readdir, rename, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const DIST = join(ROOT, 'dist');
+const INPUTS = ['src', 'container', 'scripts/build.mjs', 'package-lock.json'];
+const EXECUTABLE = 0o755;
+
+const host = (entry, output, banner = '') => ({
+  output,
+  options: { entryPoints: [entry], target: 'node20', packages: 'external', banner: { js: banner } },
+});
+
+// CommonJS packages inside the bundle call require() for Node's own modules; an ES module has none of its own.
+const REQUIRE =
+  "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);";
+
+const PROGRAMS = [
+  host('src/cli.ts', 'cli.mjs', '#!/usr/bin/env node'),
+  host('src/daemon.ts', 'daemon.mjs'),
+  host('src/store/copy-worker.ts', 'copy-worker.mjs'),
+  {
+    output: 'runner.mjs',
+    options: { entryPoints: ['container/runner/main.ts'], target: 'node24', banner: { js: REQUIRE } },
+  },
+];
+
+/** When a path last changed, in ms; undefined where there is nothing. */
+const changedMs = async (path) => {
+  const found = await stat(path).catch(() => undefined);
+  return found?.mtimeMs;
+};
+
+/** The newest change at or below a path, in ms. */
+const newestMs = async (path) => {
+  const own = (await changedMs(path)) ?? 0;
+  const entries = await readdir(path, { recursive: true }).catch(() => []);
+  const times = await Promise.all(entries.map((entry) => changedMs(join(path, entry))));
+  return Math.max(own, ...times.map((time) => time ?? 0));
+};
+
+const isStale = async (programs) => {
+  const inputs = await Promise.all(INPUTS.map((input) => newestMs(join(ROOT, input))));
+  const outputs = await Promise.all(programs.map(({ output }) => changedMs(join(DIST, output))));
+  return outputs.includes(undefined) || Math.max(...inputs) > Math.min(...outputs);
+};
+
+const replace = async (path, contents, mode) => {
+  const temporary = `${path}.${process.pid}.tmp`;
+  await writeFile(temporary, contents);
+  await chmod(temporary, mode);
+  await rename(temporary, path);
+};
+
+const bundle = async ({ output, options }) => {
+  const result = await build({
+    ...options,
+    absWorkingDir: ROOT,
+    outfile: join(DIST, output),
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    sourcemap: true,
+    write: false,
+    logLevel: 'warning',
+  });
+  for (const file of result.outputFiles) {
+    await replace(file.path, file.contents, file.path.endsWith('cli.mjs') ? EXECUTABLE : 0o644);
+  }
+  return relative(ROOT, join(DIST, output));
+};
+
+const present = async () => {
+  const found = await Promise.all(PROGRAMS.map(({ options }) => changedMs(join(ROOT, options.entryPoints[0]))));
+  return PROGRAMS.filter((program, index) => {
+    if (found[index] !== undefined) return true;
+    process.stdout.write(`build: ${program.options.entryPoints[0]} isn't there yet, skipped\n`);
+    return false;
+  });
+};
+
+const programs = await present();
+if (!process.argv.includes('--if-stale') || (await isStale(programs))) {
+  await mkdir(DIST, { recursive: true });
+  const results = await Promise.allSettled(programs.map(bundle));
+  const built = results.filter(({ status }) => status === 'fulfilled').map(({ value }) => value);
+  if (built.length > 0) process.stdout.write(`build: ${built.join(', ')}\n`);
+  if (built.length < results.length) process.exitCode = 1;
+}

@@ -1,0 +1,73 @@
+/** One message sent and its turn followed to the end; what is shown meanwhile is the caller's `TurnView`. */
+import type { GroupId } from '../domain/ids.ts';
+import { AppError } from '../errors.ts';
+import type { ChatEvent } from '../ops/control-protocol.ts';
+import type { ControlClient } from './client.ts';
+
+export type TurnStep = Extract<ChatEvent, { kind: 'queued' | 'staged' | 'started' | 'thinking' }>['kind'];
+type Done = Extract<ChatEvent, { kind: 'done' }>;
+
+/** What `chat --once --json` prints. */
+export interface TurnOutcome {
+  readonly reply: string | null;
+  readonly invocation: string;
+  readonly timings: Done['timings'];
+  /** An end reason; `completed` is the good one. */
+  readonly reason: string;
+  readonly detail: string | null;
+  /** Everything that was sent into the chat meanwhile, in order: the reply, what the agent sent, notices. */
+  readonly messages: readonly string[];
+}
+
+/** Told as it happens; texts are as they came, unfit for a terminal. */
+export interface TurnView {
+  step(step: TurnStep): void;
+  progress(note: string): void;
+  text(delta: string): void;
+  message(text: string): void;
+  /** Once, when the id by which the turn can be cancelled is known. */
+  began(invocation: string): void;
+}
+
+export interface TurnRequest {
+  readonly client: ControlClient;
+  readonly group: GroupId;
+  readonly text: string;
+  readonly view: TurnView;
+}
+
+type Telling = Exclude<ChatEvent, { kind: 'accepted' | 'done' }>;
+
+const tell = (view: TurnView, event: Telling): void => {
+  switch (event.kind) {
+    case 'progress':
+      return view.progress(event.note);
+    case 'text':
+      return view.text(event.delta);
+    case 'message':
+      return view.message(event.text);
+    default:
+      return view.step(event.kind);
+  }
+};
+
+const outcomeOf = ({ kind: _, ...done }: Done, messages: readonly string[]): TurnOutcome => ({ ...done, messages });
+
+/** Throws AppError where the supervisor refuses the message or goes away; a turn that fails is an outcome. */
+export const followTurn = async ({ client, group, text, view }: TurnRequest): Promise<TurnOutcome> => {
+  const messages: string[] = [];
+  const seen = { invocation: '' };
+  for await (const event of client.chat({ group, text })) {
+    if (event.kind === 'done') return outcomeOf(event, messages);
+    if (event.kind === 'accepted') continue;
+    if (event.invocation !== null && event.invocation !== seen.invocation) {
+      seen.invocation = event.invocation;
+      view.began(event.invocation);
+    }
+    if (event.kind === 'message') messages.push(event.text);
+    tell(view, event);
+  }
+  throw new AppError({ code: 'internal', message: 'the supervisor ended its answer without an outcome' });
+};
+
+export const hasFailed = ({ reason }: TurnOutcome): boolean => reason !== 'completed';

@@ -1,0 +1,34 @@
+/** What a chat is told when a turn did not end well: short, honest, and without the operator's details. Pure. */
+import type { EndReason } from './invocation.ts';
+
+const BECAUSE: Readonly<Record<Exclude<EndReason, 'completed'>, string>> = {
+  failed: 'something went wrong on my side',
+  timeout: 'it took longer than a turn may take',
+  oom: 'it ran out of memory',
+  disk: 'it wrote more than a turn may write',
+  output: 'it printed more than a turn may print',
+  cancelled: 'it was cancelled',
+  'engine-lost': 'the machine that runs me went away',
+};
+
+/** Why a turn failed, as far as a chat may know. */
+export type PublicCause = 'provider-refused' | 'provider-busy' | 'provider-down' | 'engine' | 'image' | 'config' | null;
+
+const CAUSES: Readonly<Record<Exclude<PublicCause, null>, string>> = {
+  'provider-refused': 'the model provider refused the request',
+  'provider-busy': 'the model provider is busy',
+  'provider-down': 'the model provider does not answer',
+  engine: 'the container engine does not answer',
+  image: 'the agent image is missing',
+  config: 'this installation is not set up right',
+};
+
+export const noticeFor = (reason: Exclude<EndReason, 'completed'>, cause: PublicCause, invocation: string): string =>
+  `⚠ I could not finish: ${cause === null ? BECAUSE[reason] : CAUSES[cause]}. Your message is kept. (turn ${invocation})`;
+
+/** From the HTTP status of a provider's answer; null where there was none. */
+export const providerCause = (status: number | null): PublicCause => {
+  if (status === null || status === 502 || status === 504) return 'provider-down';
+  if (status === 429 || status === 503 || status === 529) return 'provider-busy';
+  return status >= 500 ? 'provider-down' : 'provider-refused';
+};

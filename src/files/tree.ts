@@ -1,0 +1,89 @@
+/**
+ * The host's own directories: made with the right owner, and thrown away without holding the event loop. A tree that
+ * a container has filled is renamed out of the way at once and deleted by a child process.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdir, rename } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { execa } from 'execa';
+import { AppError, isErrno } from '../errors.ts';
+import { type Ownership, openRoot, setOwnership } from './at.ts';
+
+/**
+ * Makes a directory of the host's own, with missing parents; an existing real directory gets this mode and owner.
+ * Nothing that leads to it may be writable by a container (there: `Directory.makeDirectory`).
+ * Throws AppError `refused` where a link or anything else stands in its place.
+ */
+export const makeOwnedDirectory = async (path: string, ownership: Ownership): Promise<void> => {
+  await mkdir(dirname(path), { recursive: true });
+  try {
+    await mkdir(path, 0o700);
+  } catch (thrown) {
+    if (!isErrno(thrown, 'EEXIST')) throw thrown;
+  }
+  const handle = await openRoot(path).catch((thrown: unknown) => {
+    throw notADirectory(path, thrown);
+  });
+  try {
+    await setOwnership(handle, ownership);
+  } finally {
+    await handle.close();
+  }
+};
+
+const notADirectory = (path: string, cause: unknown): AppError =>
+  new AppError({
+    code: 'refused',
+    message: `${path} is a link or not a directory; only a real directory may stand there`,
+    hint: `look at it, then move it away: ls -ld '${path}'`,
+    cause,
+  });
+
+/** Deletes in a child process; links are removed, never followed, and other file systems are left alone. */
+export const removeTree = async (path: string): Promise<void> => {
+  const { failed, stderr } = await execa('rm', ['-rf', '--one-file-system', '--', path], {
+    reject: false,
+    stdin: 'ignore',
+    stdout: 'ignore',
+    maxBuffer: 2000,
+  });
+  if (!failed) return;
+  throw new AppError({
+    code: 'internal',
+    message: `could not delete ${path}: ${stderr.slice(0, 500)}`,
+    hint: `delete it by hand: rm -rf -- '${path}'`,
+  });
+};
+
+export interface Discarded {
+  /** Settles when the deletion has ended. Never rejects: what is left behind, the next `emptyTrash` deletes. */
+  readonly deleted: Promise<void>;
+}
+
+const deleteBehind = (path: string): Discarded => ({ deleted: removeTree(path).catch(() => undefined) });
+
+/**
+ * Puts a tree out of the way: resolves once it is renamed into the trash (host-only, on the same file system, made
+ * when missing); deletion goes on behind. A path that isn't there is fine.
+ */
+export const discardTree = async (path: string, trashDirectory: string): Promise<Discarded> => {
+  await makeOwnedDirectory(trashDirectory, { mode: 0o700 });
+  const trashed = join(trashDirectory, `${basename(path)}-${randomUUID()}`);
+  try {
+    await rename(path, trashed);
+  } catch (thrown) {
+    if (isErrno(thrown, 'ENOENT')) return { deleted: Promise.resolve() };
+    throw thrown;
+  }
+  return deleteBehind(trashed);
+};
+
+/** At start: what an earlier process had no time to delete. Resolves when it is gone; throws when it can't be. */
+export const emptyTrash = async (trashDirectory: string): Promise<void> => {
+  await makeOwnedDirectory(trashDirectory, { mode: 0o700 });
+  // As one tree, so that what is discarded meanwhile isn't deleted under the hands of its own child process.
+  const old = `${trashDirectory}-${randomUUID()}`;
+  await rename(trashDirectory, old);
+  await makeOwnedDirectory(trashDirectory, { mode: 0o700 });
+  await removeTree(old);
+};

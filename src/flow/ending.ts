@@ -1,0 +1,62 @@
+/** How a turn ends, as a value: from a thrown error, a container's exit, a runner's error frame, a limit. Pure. */
+import type { EndReason } from '../domain/invocation.ts';
+import { type PublicCause, providerCause } from '../domain/notice.ts';
+import { type AppError, toAppError } from '../errors.ts';
+import type { RunnerFrame } from '../protocol.ts';
+import type { ExitReport } from '../runtimes/runtime.ts';
+import type { CancelReason } from './queue.ts';
+
+export interface Ending {
+  readonly reason: EndReason;
+  /** For the operator; null where it completed. */
+  readonly detail: string | null;
+  readonly cause: PublicCause;
+  /** What the chat gets as the agent's words; null: nothing. */
+  readonly text: string | null;
+}
+
+const causeOf = ({ code }: AppError): PublicCause =>
+  code === 'engine' || code === 'image' || code === 'config' ? code : null;
+
+/** The supervisor could not carry the turn out. */
+export const endingOfFailure = (thrown: unknown): Ending => {
+  const error = toAppError(thrown);
+  const detail = error.hint === undefined ? error.message : `${error.message} (${error.hint})`;
+  return { reason: 'failed', detail, cause: causeOf(error), text: null };
+};
+
+/** The container's process ended before a result came. */
+export const endingOfExit = (report: ExitReport, streamed: string | null): Ending => {
+  if (report.engineLost) {
+    return { reason: 'engine-lost', detail: 'the engine went away during the turn', cause: 'engine', text: streamed };
+  }
+  if (report.oomKilled) {
+    return { reason: 'oom', detail: 'the container ran out of memory', cause: null, text: streamed };
+  }
+  const detail = `the runner ended without an answer (exit code ${report.exitCode})`;
+  return { reason: 'failed', detail, cause: null, text: streamed };
+};
+
+type ErrorFrame = Extract<RunnerFrame, { type: 'error' }>;
+
+/** What the runner says went wrong: a claim, good for a notice. */
+export const endingOfError = (frame: ErrorFrame, streamed: string | null): Ending => ({
+  reason: frame.kind === 'limit' ? 'timeout' : 'failed',
+  detail: frame.status === undefined ? frame.message : `${frame.message} (HTTP ${frame.status})`,
+  cause: frame.kind === 'provider' ? providerCause(frame.status ?? null) : null,
+  text: streamed,
+});
+
+export const endingOfTimeout = (wallMs: number, streamed: string | null): Ending => ({
+  reason: 'timeout',
+  detail: `not done ${wallMs / 1000} s after dispatch`,
+  cause: null,
+  text: streamed,
+});
+
+export const endingOfCancel = (reason: CancelReason, streamed: string | null): Ending => ({
+  reason: 'cancelled',
+  detail: reason === 'person' ? 'cancelled by the operator' : 'the supervisor was shut down',
+  cause: null,
+  text: streamed,
+});

@@ -1,0 +1,80 @@
+/**
+ * Where bad things from an inbox go: a host-only directory, bounded in entries and bytes, under names of the host's
+ * own. Content is copied, never moved: a container that still holds the file open can't change or grow what is kept.
+ */
+import { randomUUID } from 'node:crypto';
+import { basename, join } from 'node:path';
+import type { Directory } from '../files/beneath.ts';
+import type { RefusalReason } from '../files/refusal.ts';
+import { removeTree } from '../files/tree.ts';
+
+export interface QuarantineOptions {
+  /** Host-only, on the file system of the inbox. */
+  readonly directory: Directory;
+  /** The inbox's directory; its last name begins the names of what is kept. */
+  readonly inbox: string;
+  /** All inboxes together may keep so many entries; this one so many bytes. */
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+  readonly onError: (thrown: unknown) => void;
+}
+
+export interface BadFile {
+  readonly box: Directory;
+  readonly name: string;
+  /** What was wrong with it: how it leaves the inbox depends on it. */
+  readonly reason: RefusalReason | 'content';
+  /** What had been read. */
+  readonly bytes?: Buffer | undefined;
+}
+
+export interface Quarantine {
+  /** Takes it out of the inbox: kept, or removed where there is no room. False: it is still there. */
+  take(file: BadFile): Promise<boolean>;
+}
+
+export const openQuarantine = async (options: QuarantineOptions): Promise<Quarantine> => {
+  const { directory, inbox, maxEntries, maxBytes, onError } = options;
+  let roomEntries = maxEntries - (await directory.list(maxEntries)).names.length;
+  let roomBytes = maxBytes;
+  const newName = (): string => `${basename(inbox)}-${randomUUID()}`;
+
+  const keepCopy = async (bytes: Buffer): Promise<void> => {
+    if (roomEntries < 1 || roomBytes < bytes.length) return;
+    roomEntries -= 1;
+    roomBytes -= bytes.length;
+    await directory.writeFile(newName(), bytes, { mode: 0o600 });
+  };
+
+  /** Links, FIFOs and sockets have no content; as they are, they are the evidence. */
+  const moveEntry = async ({ box, name }: BadFile): Promise<boolean> => {
+    if (roomEntries < 1) return (await box.remove(name)).ok;
+    roomEntries -= 1;
+    return (await box.move(name, directory, newName())).ok;
+  };
+
+  /** Never read. Over the bound it is moved all the same, for that is quick, and deleted behind. */
+  const moveDirectory = async ({ box, name }: BadFile): Promise<boolean> => {
+    const kept = newName();
+    const moved = (await box.removeDirectory(name)).ok || (await box.move(name, directory, kept)).ok;
+    if (roomEntries < 1) removeTree(join(directory.path, kept)).catch(onError);
+    roomEntries = Math.max(0, roomEntries - 1);
+    return moved;
+  };
+
+  const removeEntry = async (file: BadFile): Promise<boolean> => {
+    const removed = await file.box.remove(file.name);
+    if (removed.ok || removed.reason === 'missing') return true;
+    return removed.reason === 'directory' ? moveDirectory(file) : false;
+  };
+
+  return {
+    take: async (file) => {
+      if (file.reason === 'directory') return moveDirectory(file);
+      if (file.reason === 'link' || file.reason === 'special') return moveEntry(file);
+      // A full disk must not keep the bad file in the inbox.
+      if (file.bytes !== undefined) await keepCopy(file.bytes).catch(onError);
+      return removeEntry(file);
+    },
+  };
+};

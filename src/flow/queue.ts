@@ -1,0 +1,106 @@
+/**
+ * Which turn runs next. Invariants: one turn at a time per (group, session), at most `concurrent` in all; the state
+ * database is the queue, so that a restart finds what was waiting; here only the slots are remembered.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { GroupId, InvocationId, SessionName } from '../domain/ids.ts';
+
+/** A person's cancel ends the matter; a shutdown puts the messages back into the queue. */
+export type CancelReason = 'person' | 'shutdown';
+
+/** A bug in `run` must not spin: its slot is held this long. */
+const BUG_PAUSE_MS = 1000;
+
+export interface WaitingSession {
+  readonly group: GroupId;
+  readonly session: SessionName;
+  readonly messages: number;
+}
+
+export interface Turn {
+  readonly invocation: InvocationId;
+  readonly group: GroupId;
+  readonly session: SessionName;
+  /** Aborted when the turn is to end early; its `reason` is a CancelReason. */
+  readonly cancelled: AbortSignal;
+}
+
+type Slot =
+  | { readonly state: 'running'; readonly turn: Turn; readonly cancel: AbortController; readonly ended: Promise<void> }
+  | { readonly state: 'idle' };
+
+export interface QueueOptions {
+  readonly concurrent: number;
+  /** Sessions with messages to answer, the longest waiting first. */
+  readonly waiting: () => readonly WaitingSession[];
+  readonly newInvocation: () => InvocationId;
+  /** Runs one turn to its end, cleanup included. */
+  readonly run: (turn: Turn) => Promise<void>;
+  /** A turn's own failure is reported by the turn; what arrives here is a bug. */
+  readonly onBug: (turn: Turn, thrown: unknown) => void;
+}
+
+export interface Queue {
+  /** Looks for work. Cheap; call it whenever something may have changed. */
+  wake(): void;
+  running(): readonly Turn[];
+  /** False when no such turn runs. */
+  cancel(invocation: string): boolean;
+  /** Starts nothing more, cancels what runs, resolves when all turns have ended. */
+  close(): Promise<void>;
+}
+
+const keyOf = (group: GroupId, session: SessionName): string => `${session} ${group}`;
+
+export const createQueue = (options: QueueOptions): Queue => {
+  const slots = new Map<string, Slot>();
+  let closed = false;
+
+  const slotOf = (waiting: WaitingSession): Slot =>
+    slots.get(keyOf(waiting.group, waiting.session)) ?? { state: 'idle' };
+
+  const running = () => [...slots.values()].flatMap((slot) => (slot.state === 'running' ? [slot] : []));
+
+  const start = ({ group, session }: WaitingSession): void => {
+    const cancel = new AbortController();
+    const turn: Turn = { invocation: options.newInvocation(), group, session, cancelled: cancel.signal };
+    const ended = options
+      .run(turn)
+      .catch(async (thrown: unknown) => {
+        options.onBug(turn, thrown);
+        await delay(BUG_PAUSE_MS);
+      })
+      .finally(() => {
+        slots.delete(keyOf(group, session));
+        wake();
+      });
+    slots.set(keyOf(group, session), { state: 'running', turn, cancel, ended });
+  };
+
+  const wake = (): void => {
+    if (closed) return;
+    const free = options.concurrent - running().length;
+    if (free <= 0) return;
+    const ready = options.waiting().filter((waiting) => slotOf(waiting).state === 'idle');
+    for (const waiting of ready.slice(0, free)) start(waiting);
+  };
+
+  const end = (slot: { readonly cancel: AbortController }, reason: CancelReason): void => slot.cancel.abort(reason);
+
+  const cancel = (invocation: string): boolean => {
+    const slot = running().find(({ turn }) => turn.invocation === invocation);
+    if (slot !== undefined) end(slot, 'person');
+    return slot !== undefined;
+  };
+
+  return {
+    wake,
+    running: () => running().map(({ turn }) => turn),
+    cancel,
+    close: async () => {
+      closed = true;
+      for (const slot of running()) end(slot, 'shutdown');
+      await Promise.all(running().map(({ ended }) => ended));
+    },
+  };
+};

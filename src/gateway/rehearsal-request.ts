@@ -1,0 +1,137 @@
+/**
+ * What the rehearsal model accepts: the Messages API's request, checked as strictly as the real one checks it, so that
+ * a runner that works here works there. Pure.
+ */
+import { z } from 'zod';
+import { REHEARSAL_MODEL } from './providers.ts';
+
+const Cache = { cache_control: z.unknown().optional() };
+const Text = z.strictObject({
+  type: z.literal('text'),
+  text: z.string().min(1),
+  citations: z.unknown().optional(),
+  ...Cache,
+});
+const Media = z.looseObject({ type: z.enum(['image', 'document']), source: z.looseObject({ type: z.string() }) });
+const ToolUse = z.strictObject({
+  type: z.literal('tool_use'),
+  id: z.string().regex(/^[A-Za-z0-9_-]{1,200}$/),
+  name: z.string().regex(/^[A-Za-z0-9_-]{1,128}$/),
+  input: z.record(z.string(), z.unknown()),
+  caller: z.unknown().optional(),
+  ...Cache,
+});
+const ToolResult = z.strictObject({
+  type: z.literal('tool_result'),
+  tool_use_id: z.string(),
+  content: z.union([z.string(), z.array(z.union([Text, Media]))]).optional(),
+  is_error: z.boolean().optional(),
+  ...Cache,
+});
+const Thinking = z.looseObject({ type: z.enum(['thinking', 'redacted_thinking']) });
+
+const Block = z.union([Text, Media, ToolUse, ToolResult, Thinking]);
+export type Block = z.infer<typeof Block>;
+
+const Message = z.strictObject({
+  role: z.enum(['user', 'assistant']),
+  content: z.union([z.string().min(1), z.array(Block).min(1)]),
+});
+
+const Tool = z.looseObject({
+  name: z.string().regex(/^[A-Za-z0-9_-]{1,128}$/),
+  input_schema: z.looseObject({ type: z.literal('object') }).optional(),
+});
+
+const Counted = {
+  model: z.literal(REHEARSAL_MODEL),
+  messages: z.array(Message).min(1),
+  system: z.union([z.string(), z.array(Text)]).optional(),
+  tools: z.array(Tool).optional(),
+  tool_choice: z.looseObject({ type: z.enum(['auto', 'any', 'tool', 'none']) }).optional(),
+  thinking: z.looseObject({ type: z.string() }).optional(),
+  output_config: z.unknown().optional(),
+  output_format: z.unknown().optional(),
+  context_management: z.unknown().optional(),
+  ...Cache,
+};
+
+export const CountRequest = z.strictObject(Counted);
+
+export const MessagesRequest = z.strictObject({
+  ...Counted,
+  max_tokens: z.number().int().positive(),
+  stream: z.boolean().optional(),
+  temperature: z.number().min(0).max(1).optional(),
+  top_p: z.number().min(0).max(1).optional(),
+  top_k: z.number().int().nonnegative().optional(),
+  stop_sequences: z.array(z.string()).optional(),
+  metadata: z.looseObject({}).optional(),
+  service_tier: z.string().optional(),
+});
+export type MessagesRequest = z.infer<typeof MessagesRequest>;
+
+type Messages = MessagesRequest['messages'];
+
+export const blocksOf = (message: Messages[number] | undefined): readonly Block[] => {
+  if (message === undefined) return [];
+  return typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content;
+};
+
+/** Neighbours of one role are one message, as for the real API. */
+export const joinNeighbours = (messages: Messages): Messages => {
+  const joined: { role: 'user' | 'assistant'; content: Block[] }[] = [];
+  for (const message of messages) {
+    const last = joined.at(-1);
+    if (last?.role === message.role) last.content.push(...blocksOf(message));
+    else joined.push({ role: message.role, content: [...blocksOf(message)] });
+  }
+  return joined;
+};
+
+const toolUses = (message: Messages[number] | undefined): readonly string[] =>
+  blocksOf(message).flatMap((block) => (block.type === 'tool_use' ? [block.id] : []));
+
+const toolResults = (message: Messages[number] | undefined): readonly string[] =>
+  blocksOf(message).flatMap((block) => (block.type === 'tool_result' ? [block.tool_use_id] : []));
+
+const roleProblem = ({ role, content }: Messages[number], at: string): string | undefined => {
+  const types = typeof content === 'string' ? [] : content.map(({ type }) => type);
+  const foreign = role === 'user' ? 'tool_use' : 'tool_result';
+  if (types.includes(foreign)) return `${at}: ${foreign} blocks may not be in ${role} messages`;
+  const lastResult = types.lastIndexOf('tool_result');
+  return types.slice(0, Math.max(0, lastResult)).some((type) => type !== 'tool_result')
+    ? `${at}: tool_result blocks must come first in a message`
+    : undefined;
+};
+
+/** Every tool_use is answered by the very next message, and nothing else is answered there. */
+const pairProblem = (
+  before: Messages[number] | undefined,
+  message: Messages[number],
+  at: string,
+): string | undefined => {
+  const asked = message.role === 'user' ? toolUses(before) : [];
+  const answered = toolResults(message);
+  const missing = asked.find((id) => !answered.includes(id));
+  if (missing !== undefined) return `${at}: the tool_use ${missing} has no tool_result in the message after it`;
+  const unasked = answered.find((id) => !asked.includes(id));
+  if (unasked !== undefined) return `${at}: the tool_result ${unasked} has no tool_use in the message before it`;
+  return new Set(answered).size === answered.length ? undefined : `${at}: a tool_use is answered twice`;
+};
+
+const orderProblem = (messages: Messages): string | undefined => {
+  if (messages[0]?.role !== 'user') return 'messages: the first message must have the role user';
+  if (messages.at(-1)?.role !== 'user') return 'messages: the last message must have the role user';
+  const ids = messages.flatMap(toolUses);
+  return new Set(ids).size === ids.length ? undefined : 'messages: tool_use ids must be unique';
+};
+
+/** What is wrong with a conversation whose parts are well-formed; `messages` with neighbours joined. */
+export const conversationProblem = (messages: Messages): string | undefined => {
+  const problems = messages.map((message, index) => {
+    const at = `messages.${index}`;
+    return roleProblem(message, at) ?? pairProblem(messages[index - 1], message, at);
+  });
+  return orderProblem(messages) ?? problems.find((problem) => problem !== undefined);
+};

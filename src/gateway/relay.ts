@@ -1,0 +1,126 @@
+/**
+ * Carries a provider's answer to the container: piece by piece as it arrives, only listed headers, no redirect, no
+ * secret. An answer that can't be passed on whole ends in an error that the client notices.
+ */
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Secrets } from '../secrets.ts';
+import { errorBody, errorEvent, sendJson } from './answer.ts';
+import type { ModelApi } from './providers.ts';
+import { headersToReturn } from './rules.ts';
+import { type UpstreamAnswer, UpstreamError } from './upstream.ts';
+import type { UsageTap } from './usage-tap.ts';
+
+export interface Relay {
+  readonly answer: UpstreamAnswer;
+  readonly response: ServerResponse;
+  readonly api: ModelApi;
+  readonly secrets: Secrets;
+  /** Aborted when the client is gone or the session closes. */
+  readonly signal: AbortSignal;
+}
+
+/** A client that takes nothing for so long is cut off. */
+const STALLED_CLIENT_MS = 120_000;
+/** An error is a sentence or two. */
+const ERROR_BYTES_MAX = 64 * 1024;
+
+const contentType = (answer: UpstreamAnswer): string => String(answer.headers['content-type'] ?? '');
+const isStream = (answer: UpstreamAnswer): boolean => /^text\/event-stream\b/i.test(contentType(answer));
+const isJson = (answer: UpstreamAnswer): boolean => /^application\/json\b/i.test(contentType(answer));
+
+/** True where the answer's body is a stream of events. */
+export const isStreamed = (answer: UpstreamAnswer): boolean => isStream(answer);
+
+/** Throws UpstreamError for an answer that must not be passed on. */
+const checkAnswer = (answer: UpstreamAnswer): void => {
+  if (answer.status >= 300 && answer.status < 400) {
+    throw new UpstreamError(502, 'the model provider answered with a redirect, which is never followed');
+  }
+  const encoding = answer.headers['content-encoding'] ?? 'identity';
+  if (encoding !== 'identity') throw new UpstreamError(502, 'the model provider compressed its answer unasked');
+  if (answer.status < 300 && !isStream(answer) && !isJson(answer)) {
+    throw new UpstreamError(502, 'the model provider’s answer is neither JSON nor a stream of events');
+  }
+};
+
+const cleanHeaders = ({ answer, secrets }: Relay): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(headersToReturn(answer.headers)).map(([name, value]) => [name, secrets.redact(value)]),
+  );
+
+/** At most that many bytes of the body, as text. */
+const readSome = async (body: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string> => {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > bytesMax) break;
+  }
+  return Buffer.concat(chunks).subarray(0, bytesMax).toString('utf8');
+};
+
+const isDocument = (text: string): boolean => {
+  try {
+    return typeof JSON.parse(text) === 'object';
+  } catch {
+    // Not JSON: a page of some proxy on the way, say.
+    return false;
+  }
+};
+
+/** The provider's own error: its status, and its body where that is JSON of a sensible size. */
+const relayError = async (relay: Relay): Promise<void> => {
+  const { answer, response, api, secrets } = relay;
+  const text = await readSome(answer.body, ERROR_BYTES_MAX);
+  const body = isDocument(text)
+    ? secrets.redact(text)
+    : errorBody(api, answer.status, `the model provider answered with status ${answer.status}`);
+  sendJson(response, {
+    status: answer.status,
+    body,
+    headers: { ...cleanHeaders(relay), 'content-type': 'application/json' },
+  });
+};
+
+const drained = async (response: ServerResponse, signal: AbortSignal): Promise<void> => {
+  const stalled = setTimeout(() => response.destroy(), STALLED_CLIENT_MS);
+  try {
+    await once(response, 'drain', { signal });
+  } finally {
+    clearTimeout(stalled);
+  }
+};
+
+const pump = async ({ answer, response, secrets, signal }: Relay, tap: UsageTap): Promise<void> => {
+  const filter = secrets.filter();
+  for await (const chunk of answer.body) {
+    const clean = filter.push(chunk);
+    const flowing = clean.length === 0 || response.write(clean);
+    tap.push(chunk);
+    if (!flowing) await drained(response, signal);
+  }
+  response.end(filter.end());
+};
+
+/** After the first byte no status can be sent any more: a stream gets an error event, anything else breaks off. */
+const breakOff = ({ answer, response, api }: Relay): void => {
+  if (response.destroyed) return;
+  if (isStream(answer)) response.end(errorEvent(api, 'the model provider’s stream broke off'));
+  else response.destroy();
+};
+
+/** Resolves when the answer has been handed over. Throws UpstreamError or what the provider's stream failed with. */
+export const relayAnswer = async (relay: Relay, tap: UsageTap): Promise<void> => {
+  checkAnswer(relay.answer);
+  if (relay.answer.status >= 400) return relayError(relay);
+  relay.response.writeHead(relay.answer.status, cleanHeaders(relay));
+  relay.response.flushHeaders();
+  try {
+    await pump(relay, tap);
+  } catch (thrown) {
+    breakOff(relay);
+    throw thrown;
+  }
+};

@@ -1,0 +1,184 @@
+/**
+ * The agent image: built from the Dockerfile and the bundled runner alone, and named by what went into it, so that an
+ * image by that name is the image, and an unchanged one is never built again.
+ */
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import tar from 'tar-fs';
+import { z } from 'zod';
+import { AppError, isErrno } from '../errors.ts';
+import { withDeadline } from './docker-calls.ts';
+import { type Engine, engineError, engineSays, engineStatus } from './engine.ts';
+
+const REPOSITORY = 'tierclaw-agent';
+/** Looked for in this order: what scripts/base-image.sh names, then the public image that it pulls where it can. */
+const DEFAULT_BASES = ['tierclaw-base:latest', 'node:24-bookworm-slim'] as const;
+
+/** A first build installs packages over a slow network. */
+const BUILD_DEADLINE_MS = 30 * 60_000;
+/** Lines of a failed build that the error quotes. */
+const QUOTED_LINES = 15;
+
+/** What the image is made of, below the package's root. */
+type ContextFile = 'container/Dockerfile' | 'dist/runner.mjs';
+
+export interface ImageInputs {
+  readonly dockerfile: Buffer;
+  readonly runner: Buffer;
+  /** The engine's id of the base image, `sha256:…`. */
+  readonly baseId: string;
+  readonly uid: number;
+}
+
+/** `tierclaw-agent:<16 hex>`, a digest over everything that goes into the image. Pure. */
+export const imageTag = (inputs: ImageInputs): string => {
+  const hash = createHash('sha256');
+  for (const part of [inputs.dockerfile, inputs.runner, Buffer.from(inputs.baseId), Buffer.from(String(inputs.uid))]) {
+    // The length parts the pieces: a byte that moves from one into the next is another image.
+    hash.update(`${part.length}:`).update(part);
+  }
+  return `${REPOSITORY}:${hash.digest('hex').slice(0, 16)}`;
+};
+
+const Inspected = z.object({ Id: z.string().min(1) });
+
+/** The id of that image; null where the engine has none by that name. */
+const imageId = async (engine: Engine, name: string): Promise<string | null> => {
+  try {
+    return Inspected.parse(await engine.quick.getImage(name).inspect()).Id;
+  } catch (thrown) {
+    if (engineStatus(thrown) === 404) return null;
+    throw engineError(engine, `look for image ${name}`, thrown);
+  }
+};
+
+interface Base {
+  readonly name: string;
+  readonly id: string;
+}
+
+const findBase = async (engine: Engine, wanted: string | undefined): Promise<Base> => {
+  const candidates = wanted === undefined ? DEFAULT_BASES : [wanted];
+  for (const name of candidates) {
+    const id = await imageId(engine, name);
+    if (id !== null) return { name, id };
+  }
+  throw new AppError({
+    code: 'image',
+    message: `the engine has no base image to build on; looked for: ${candidates.join(', ')}`,
+    hint: './scripts/base-image.sh',
+  });
+};
+
+const contextFile = async (root: string, file: ContextFile): Promise<Buffer> => {
+  try {
+    return await readFile(join(root, file));
+  } catch (thrown) {
+    if (!isErrno(thrown, 'ENOENT')) throw thrown;
+    throw new AppError({
+      code: 'image',
+      message: `the image can’t be built: ${join(root, file)} is missing`,
+      hint: 'npm run build',
+      cause: thrown,
+    });
+  }
+};
+
+/** Owner, mode and time are fixed, so that the engine's build cache sees the same files on every machine. */
+const ENTRY = { uid: 0, gid: 0, mode: 0o444, mtime: new Date(0) } as const;
+
+/** The build context: exactly the bytes that the tag was computed from, whatever has become of the files since. */
+const packContext = (inputs: ImageInputs, root: string): NodeJS.ReadableStream =>
+  Readable.from(
+    tar.pack(root, {
+      entries: [],
+      finalize: false,
+      finish: (pack) => {
+        pack.entry({ ...ENTRY, name: 'Dockerfile' }, inputs.dockerfile);
+        pack.entry({ ...ENTRY, name: 'runner.mjs' }, inputs.runner);
+        pack.finalize();
+      },
+    }),
+  );
+
+const Progress = z.object({ stream: z.string().optional(), error: z.string().optional() });
+
+export interface BuildRequest {
+  readonly engine: Engine;
+  /** The base image's name; left out: `tierclaw-base:latest`, else `node:24-bookworm-slim`. */
+  readonly base?: string | undefined;
+  /** The user of the container's processes. */
+  readonly uid: number;
+  /** The package's root: holds `container/Dockerfile` and `dist/runner.mjs`. */
+  readonly root: string;
+  /** Told each line of the engine's output. */
+  readonly onProgress?: ((line: string) => void) | undefined;
+}
+
+const buildError = (tag: string, reason: string, lines: readonly string[]): AppError =>
+  new AppError({
+    code: 'image',
+    message: [`building ${tag} failed: ${reason.trim()}`, ...lines.slice(-QUOTED_LINES)].join('\n'),
+    hint: 'tierclaw image build, once the cause is mended',
+  });
+
+/** Reads the engine's account of the build; throws AppError `image` with its last lines where it failed. */
+const followBuild = async (output: NodeJS.ReadableStream, tag: string, request: BuildRequest): Promise<void> => {
+  const lines: string[] = [];
+  for await (const json of createInterface({ input: output })) {
+    if (json.trim() === '') continue;
+    const progress = Progress.parse(JSON.parse(json));
+    if (progress.error !== undefined) throw buildError(tag, progress.error, lines);
+    const line = (progress.stream ?? '').trimEnd();
+    if (line === '') continue;
+    lines.splice(0, lines.length - QUOTED_LINES);
+    lines.push(line);
+    request.onProgress?.(line);
+  }
+};
+
+const build = async (request: BuildRequest, inputs: ImageInputs, base: Base): Promise<void> => {
+  const { engine, root, uid } = request;
+  const tag = imageTag(inputs);
+  try {
+    await withDeadline(BUILD_DEADLINE_MS, async (abortSignal) => {
+      const output = await engine.patient.buildImage(packContext(inputs, root), {
+        t: tag,
+        buildargs: { BASE: base.name, UID: String(uid) },
+        // Steps that install packages need the machine's own way out; a failed one must leave no container behind.
+        networkmode: 'host',
+        forcerm: true,
+        abortSignal,
+      });
+      await followBuild(output, tag, request);
+    });
+  } catch (thrown) {
+    if (thrown instanceof AppError) throw thrown;
+    if (engineStatus(thrown) !== undefined) throw buildError(tag, engineSays(thrown), []);
+    throw engineError(engine, `build ${tag}`, thrown);
+  }
+  if ((await imageId(engine, tag)) === null) throw buildError(tag, 'the engine made no image by that name', []);
+};
+
+/**
+ * Makes sure that the agent image is there. Throws AppError `image` where the base or a file is missing or the build
+ * fails (with its last lines), `engine` where the engine can't be reached.
+ */
+export const ensureImage = async (
+  request: BuildRequest,
+): Promise<{ readonly tag: string; readonly built: boolean; readonly seconds: number }> => {
+  const startedMs = performance.now();
+  const [dockerfile, runner, base] = await Promise.all([
+    contextFile(request.root, 'container/Dockerfile'),
+    contextFile(request.root, 'dist/runner.mjs'),
+    findBase(request.engine, request.base),
+  ]);
+  const inputs: ImageInputs = { dockerfile, runner, baseId: base.id, uid: request.uid };
+  const tag = imageTag(inputs);
+  const built = (await imageId(request.engine, tag)) === null;
+  if (built) await build(request, inputs, base);
+  return { tag, built, seconds: (performance.now() - startedMs) / 1000 };
+};

@@ -1,0 +1,59 @@
+/** Both databases of a home, open, with one store per noun. The supervisor's process is the only writer. */
+import { chmodSync, mkdirSync } from 'node:fs';
+import type { Home } from '../home.ts';
+import { openDatabase } from './database.ts';
+import { GroupStore } from './groups.ts';
+import { InboundStore } from './inbound.ts';
+import { InvocationStore } from './invocations.ts';
+import { MessageStore } from './messages.ts';
+import { OutboxStore } from './outbox.ts';
+import { SessionStore } from './sessions.ts';
+
+export interface Stores {
+  readonly groups: GroupStore;
+  readonly inbound: InboundStore;
+  readonly sessions: SessionStore;
+  readonly invocations: InvocationStore;
+  readonly outbox: OutboxStore;
+  readonly messages: MessageStore;
+  /**
+   * Writes messages into the history that were accepted but not written there before a crash; says how many. To be
+   * called at start-up; a second call finds nothing to do.
+   */
+  recoverMessages(): number;
+  /** Idempotent. */
+  close(): void;
+}
+
+/** Opens and migrates; `clock` gives milliseconds since 1970. Throws AppError `config` or `conflict` naming the file. */
+export const openStores = (home: Home, clock: () => number): Stores => {
+  mkdirSync(home.data, { recursive: true, mode: 0o700 });
+  chmodSync(home.data, 0o700);
+  const common = { backups: home.backups, clock };
+  const state = openDatabase({ ...common, name: 'state', file: home.stateDatabase });
+  const history = orClose(state, () => openDatabase({ ...common, name: 'messages', file: home.messageDatabase }));
+  const inbound = new InboundStore(state, clock);
+  const messages = new MessageStore(history);
+  return {
+    groups: new GroupStore(state),
+    inbound,
+    sessions: new SessionStore(state),
+    invocations: new InvocationStore(state),
+    outbox: new OutboxStore(state, clock),
+    messages,
+    recoverMessages: () => inbound.unsettled().filter((message) => messages.saveInbound(message)).length,
+    close: () => {
+      history.close();
+      state.close();
+    },
+  };
+};
+
+const orClose = <T>(opened: { close(): unknown }, open: () => T): T => {
+  try {
+    return open();
+  } catch (thrown) {
+    opened.close();
+    throw thrown;
+  }
+};
