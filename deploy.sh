@@ -13,7 +13,7 @@ set -euo pipefail
 readonly SELF=${BASH_SOURCE[0]}
 readonly GROUPS_ASKED=(main friends lobby)
 readonly MESSAGE='run: id -u; ls /workspace'
-readonly STEPS=5
+readonly STEPS=6
 
 STEP=0
 REPLIES=
@@ -39,8 +39,7 @@ step() {
 }
 
 restart_supervisor() {
-  if tierclaw status --json >/dev/null 2>&1; then tierclaw down || return; fi
-  tierclaw up --detach
+  tierclaw down && tierclaw up --detach
 }
 
 ask() {
@@ -96,8 +95,9 @@ main() {
   REPLIES=$(mktemp -d)
   trap 'rm -rf "$REPLIES"' EXIT
   exec </dev/null
-  step 'tools, packages, bundles, engine, images' "$ROOT/scripts/setup.sh"
+  step 'tools, packages, bundles, engine, base image' "$ROOT/scripts/setup.sh"
   step 'home' tierclaw init
+  step 'agent image' tierclaw image build
   step 'supervisor' restart_supervisor
   step 'one message through each tier' ask_all
   step 'replies' print_replies

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What deploy.sh and scripts/test.sh need before anything else: tools, packages, bundles, an engine, both images.
+# What deploy.sh and scripts/test.sh need before anything else: tools, packages, bundles, an engine, the base image.
 #
 #   scripts/setup.sh [--no-engine] [--help]
 #
@@ -73,7 +73,6 @@ main() {
   if [[ $engine == no ]]; then return 0; fi
   "$ROOT/scripts/engine.sh"
   "$ROOT/scripts/base-image.sh"
-  say setup "agent image $(node "$ROOT/dist/cli.mjs" image build)"
 }
 
 main "$@"

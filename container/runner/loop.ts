@@ -1,5 +1,5 @@
 /** One turn: `init` in, its last frame out. Everything the turn adds is written before that frame. */
-import { CONTAINER, type InitFrame, type RunnerFrame, type TranscriptEntry } from '../../src/protocol.ts';
+import type { InitFrame, RunnerFrame, TranscriptEntry } from '../../src/protocol.ts';
 import { type Agent, type AgentListener, type AgentOutcome, ProviderError } from './agent.ts';
 import { type FrameWriter, TextStream } from './frames-out.ts';
 import type { Ipc } from './ipc.ts';
@@ -32,9 +32,12 @@ export class TurnEnd extends Error {
   }
 }
 
+/** What follows the provider's name: Anthropic's client adds `/messages` to its base, the others `/chat/completions`. */
+const API_BASES: Readonly<Record<InitFrame['model']['api'], string>> = { anthropic: '/v1', 'openai-compatible': '' };
+
 /** Where the gateway has this provider's API. */
-export const modelBaseUrl = (provider: string, port: number = CONTAINER.relayPort): string =>
-  `http://127.0.0.1:${port}/model/${encodeURIComponent(provider)}/v1`;
+export const modelBaseUrl = ({ provider, api }: Pick<InitFrame['model'], 'provider' | 'api'>, port: number): string =>
+  `http://127.0.0.1:${port}/model/${encodeURIComponent(provider)}${API_BASES[api]}`;
 
 /** Runs the turn; resolves with the frame to end it with. Never rejects. */
 export const runTurn = async (options: TurnOptions): Promise<RunnerFrame> => {
@@ -61,7 +64,7 @@ const runAgent = (options: TurnOptions, text: TextStream): Promise<AgentOutcome>
   });
   return options.agent.run({
     model: init.model,
-    baseUrl: modelBaseUrl(init.model.provider, options.relayPort),
+    baseUrl: modelBaseUrl(init.model, options.relayPort),
     system: systemPrompt(init),
     history: init.transcript,
     prompt: userEntry(init.messages),

@@ -2,7 +2,8 @@
  * A conversation at a terminal. Ctrl-C cancels the turn that runs; again, or where none runs, it leaves, as do Ctrl-D
  * and /quit. Leaving never ends a turn: its answer is kept in the chat's history.
  */
-import { createInterface } from 'node:readline';
+import { once } from 'node:events';
+import { createInterface, type Interface } from 'node:readline';
 import type { Group } from '../domain/group.ts';
 import { toAppError } from '../errors.ts';
 import { followTurn, hasFailed } from './chat-turn.ts';
@@ -44,12 +45,15 @@ const createTurnControl = ({ context, client }: Conversation, leave: () => void)
     state.phase = IDLE;
   };
   const began = (invocation: string): void => {
-    if (state.phase.kind === 'cancelling') return cancel(invocation);
-    state.phase = { kind: 'running', invocation };
+    if (state.phase.kind === 'cancelling') cancel(invocation);
+    else state.phase = { kind: 'running', invocation };
   };
   const interrupt = (): void => {
     const { phase } = state;
-    if (phase.kind === 'idle' || phase.kind === 'cancelling') return leave();
+    if (phase.kind === 'idle' || phase.kind === 'cancelling') {
+      leave();
+      return;
+    }
     if (phase.kind === 'running') cancel(phase.invocation);
     state.phase = { kind: 'cancelling' };
     context.screen.err('\n(cancelling; Ctrl-C again leaves)\n');
@@ -59,11 +63,18 @@ const createTurnControl = ({ context, client }: Conversation, leave: () => void)
 
 type TurnControl = ReturnType<typeof createTurnControl>;
 
-const answer = async ({ context, client, group }: Conversation, text: string, turn: TurnControl): Promise<void> => {
+interface Room extends Conversation {
+  readonly turn: TurnControl;
+  readonly lines: Interface;
+  /** Aborted when the person leaves. */
+  readonly gone: AbortSignal;
+}
+
+const answer = async ({ context, client, group, turn, gone }: Room, text: string): Promise<void> => {
   const view = liveView(context.screen, turn.began);
   turn.begin();
   try {
-    const outcome = await followTurn({ client, group: group.id, text, view });
+    const outcome = await followTurn({ client, group: group.id, text, view, signal: gone });
     view.finish();
     if (hasFailed(outcome)) context.screen.err(`(turn ended: ${outcome.reason})\n`);
   } finally {
@@ -73,10 +84,21 @@ const answer = async ({ context, client, group }: Conversation, text: string, tu
 };
 
 /** A refusal ends neither the conversation nor what was typed meanwhile; a supervisor that is gone ends both. */
-const report = ({ context }: Conversation, thrown: unknown): void => {
+const report = ({ context, gone }: Room, thrown: unknown): void => {
+  if (gone.aborted) return;
   const error = toAppError(thrown);
   if (error.code === 'not-running' || error.code === 'internal') throw error;
   context.screen.err(`error: ${terminalLine(error.message, 500)}\n`);
+};
+
+const readLines = async (room: Room): Promise<void> => {
+  room.lines.prompt();
+  for await (const line of room.lines) {
+    const text = line.trim();
+    if (text === QUIT) return;
+    if (text !== '') await answer(room, text).catch((thrown) => report(room, thrown));
+    if (!room.gone.aborted) room.lines.prompt();
+  }
 };
 
 /** Returns the exit status when the person leaves. Throws AppError `not-running` where the supervisor isn't there. */
@@ -85,31 +107,16 @@ export const converse = async (talk: Conversation): Promise<number> => {
   await client.status();
   const { screen } = context;
   const gone = new AbortController();
-  const lines = createInterface({ input: screen.input, output: process.stdout, prompt: PROMPT, terminal: true });
-  const leave = (): void => {
-    gone.abort();
-    lines.close();
-  };
-  const turn = createTurnControl(talk, leave);
+  const lines = createInterface({ input: screen.input, output: screen.output, prompt: PROMPT, terminal: true });
+  const turn = createTurnControl(talk, () => lines.close());
+  const left = once(lines, 'close').then(() => gone.abort());
   lines.on('SIGINT', turn.interrupt);
   screen.out(`${terminalLine(group.name)} (tier ${group.tier}); Ctrl-C cancels a turn, Ctrl-D or ${QUIT} leaves\n`);
-  const left = new Promise<void>((resolve) => gone.signal.addEventListener('abort', () => resolve()));
-  await Promise.race([readLines(talk, lines, turn), left]);
-  leave();
+  try {
+    await Promise.race([readLines({ ...talk, turn, lines, gone: gone.signal }), left]);
+  } finally {
+    lines.close();
+  }
   screen.out('\n');
   return 0;
-};
-
-const readLines = async (
-  talk: Conversation,
-  lines: ReturnType<typeof createInterface>,
-  turn: TurnControl,
-): Promise<void> => {
-  lines.prompt();
-  for await (const line of lines) {
-    const text = line.trim();
-    if (text === QUIT) return;
-    if (text !== '') await answer(talk, text, turn).catch((thrown) => report(talk, thrown));
-    lines.prompt();
-  }
 };

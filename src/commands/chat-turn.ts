@@ -34,30 +34,26 @@ export interface TurnRequest {
   readonly group: GroupId;
   readonly text: string;
   readonly view: TurnView;
+  /** Ends the following, not the turn. */
+  readonly signal?: AbortSignal;
 }
 
 type Telling = Exclude<ChatEvent, { kind: 'accepted' | 'done' }>;
 
 const tell = (view: TurnView, event: Telling): void => {
-  switch (event.kind) {
-    case 'progress':
-      return view.progress(event.note);
-    case 'text':
-      return view.text(event.delta);
-    case 'message':
-      return view.message(event.text);
-    default:
-      return view.step(event.kind);
-  }
+  if (event.kind === 'progress') view.progress(event.note);
+  else if (event.kind === 'text') view.text(event.delta);
+  else if (event.kind === 'message') view.message(event.text);
+  else view.step(event.kind);
 };
 
 const outcomeOf = ({ kind: _, ...done }: Done, messages: readonly string[]): TurnOutcome => ({ ...done, messages });
 
 /** Throws AppError where the supervisor refuses the message or goes away; a turn that fails is an outcome. */
-export const followTurn = async ({ client, group, text, view }: TurnRequest): Promise<TurnOutcome> => {
+export const followTurn = async ({ client, group, text, view, signal }: TurnRequest): Promise<TurnOutcome> => {
   const messages: string[] = [];
   const seen = { invocation: '' };
-  for await (const event of client.chat({ group, text })) {
+  for await (const event of client.chat({ group, text }, signal)) {
     if (event.kind === 'done') return outcomeOf(event, messages);
     if (event.kind === 'accepted') continue;
     if (event.invocation !== null && event.invocation !== seen.invocation) {

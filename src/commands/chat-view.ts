@@ -2,8 +2,9 @@
  * A turn on a terminal: a progress line while nothing has come, the text as the model writes it, and every message that
  * was not already seen that way. What the model wrote is stripped of control sequences before it is shown.
  */
-import type { Screen } from './context.ts';
+
 import type { TurnStep, TurnView } from './chat-turn.ts';
+import type { Screen } from './context.ts';
 import { createTerminalFilter, terminalLine, terminalText } from './terminal.ts';
 
 const STEPS: Readonly<Record<TurnStep, string>> = {

@@ -40,12 +40,13 @@ const parseText = (group: Group, text: string): string => {
 
 interface Chat {
   readonly context: CommandContext;
+  readonly interruption: AbortSignal;
   readonly client: ControlClient;
   readonly group: Group;
 }
 
 /** Ctrl-C ends the turn as well as the command: nobody is left to read what would come. */
-const askOnce = async ({ context, client, group }: Chat, text: string): Promise<TurnOutcome> => {
+const askOnce = async ({ context, client, group, interruption }: Chat, text: string): Promise<TurnOutcome> => {
   const view = quietView(context.screen);
   const running: { invocation: string | null } = { invocation: null };
   const cancel = (): void => {
@@ -55,13 +56,13 @@ const askOnce = async ({ context, client, group }: Chat, text: string): Promise<
   };
   const began = (invocation: string): void => {
     running.invocation = invocation;
-    if (context.signal.aborted) cancel();
+    if (interruption.aborted) cancel();
   };
-  context.signal.addEventListener('abort', cancel);
+  interruption.addEventListener('abort', cancel);
   try {
     return await followTurn({ client, group: group.id, text: parseText(group, text), view: { ...view, began } });
   } finally {
-    context.signal.removeEventListener('abort', cancel);
+    interruption.removeEventListener('abort', cancel);
   }
 };
 
@@ -70,10 +71,10 @@ const printOutcome = ({ json, screen }: CommandContext, outcome: TurnOutcome): v
 
 /** One message per line, one after another; the exit status tells whether any of them failed. */
 const askEach = async (chat: Chat): Promise<number> => {
-  const { screen, signal } = chat.context;
+  const { screen } = chat.context;
   let status = 0;
   for await (const line of createInterface({ input: screen.input, crlfDelay: Number.POSITIVE_INFINITY })) {
-    if (line.trim() === '' || signal.aborted) continue;
+    if (line.trim() === '' || chat.interruption.aborted) continue;
     const outcome = await askOnce(chat, line);
     printOutcome(chat.context, outcome);
     if (hasFailed(outcome)) status = EXIT_STATUS['turn-failed'];
@@ -86,8 +87,8 @@ export const chat = async (context: CommandContext, options: ChatOptions): Promi
   const group = await withStores(context.home, (stores) =>
     asked === undefined ? soleGroup(stores) : findGroup(stores, asked),
   );
-  const talk: Chat = { context, client: controlClient(context.home), group };
-  if (once !== undefined) return resultOf(await askOnce(talk, once));
-  if (!context.screen.isInteractive || context.json) return askEach(talk);
-  return converse(talk);
+  const talk = { context, client: controlClient(context.home), group };
+  if (once === undefined && context.screen.isInteractive && !context.json) return converse(talk);
+  const chat: Chat = { ...talk, interruption: context.interruption() };
+  return once === undefined ? askEach(chat) : resultOf(await askOnce(chat, once));
 };

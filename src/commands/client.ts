@@ -1,8 +1,8 @@
 /** The command line's side of the control socket: one request each; every answer is parsed before it is believed. */
-import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
 import { z } from 'zod';
-import { AppError, EXIT_STATUS, type ErrorCode, isErrno } from '../errors.ts';
+import { AppError, type ErrorCode, EXIT_STATUS, isErrno } from '../errors.ts';
 import type { Home } from '../home.ts';
 import { type ChatEvent, ChatLine, type ChatRequest, ControlError, StatusReport } from '../ops/control-protocol.ts';
 import { withShortPath } from '../ops/control-socket.ts';
@@ -12,8 +12,11 @@ const ANSWER_TIMEOUT_MS = 10_000;
 
 export interface ControlClient {
   status(): Promise<StatusReport>;
-  /** Events until `done`; throws where the supervisor refuses or goes away before. Leaving the loop ends the request. */
-  chat(request: ChatRequest): AsyncIterable<ChatEvent>;
+  /**
+   * Events until `done`; throws where the supervisor refuses or goes away before. Leaving the loop, like the signal,
+   * ends the request and not the turn.
+   */
+  chat(request: ChatRequest, signal?: AbortSignal): AsyncIterable<ChatEvent>;
   /** Throws AppError `not-found` when that turn isn't running any more. */
   cancel(invocation: string): Promise<void>;
   shutdown(): Promise<void>;
@@ -31,7 +34,12 @@ const connectionError = (home: Home, thrown: unknown): unknown => {
   if (isErrno(thrown, 'ENOENT') || isErrno(thrown, 'ECONNREFUSED')) return notRunning(home, thrown);
   if (!isErrno(thrown, 'EACCES')) return thrown;
   const message = `the control socket ${home.controlSocket} belongs to another user`;
-  return new AppError({ code: 'refused', message, hint: 'run this as the user who runs the supervisor', cause: thrown });
+  return new AppError({
+    code: 'refused',
+    message,
+    hint: 'run this as the user who runs the supervisor',
+    cause: thrown,
+  });
 };
 
 const wentAway = (cause?: unknown): AppError =>
@@ -47,6 +55,7 @@ interface Call {
   readonly path: string;
   readonly body?: unknown;
   readonly timeoutMs?: number;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const timedOut = (path: string): AppError =>
@@ -65,11 +74,12 @@ const send = (request: ClientRequest, call: Call): Promise<IncomingMessage> =>
   });
 
 const open = async (home: Home, call: Call): Promise<IncomingMessage> => {
-  const { method, path } = call;
+  const { method, path, signal } = call;
+  const options = { method, path, agent: false, ...(signal === undefined ? {} : { signal }) } as const;
   const headers = { 'content-type': 'application/json' };
   try {
     return await withShortPath(home.controlSocket, (socketPath) =>
-      send(httpRequest({ socketPath, method, path, headers, agent: false }), call),
+      send(httpRequest({ ...options, socketPath, headers }), call),
     );
   } catch (thrown) {
     throw connectionError(home, thrown);
@@ -129,8 +139,8 @@ async function* linesOf(response: IncomingMessage): AsyncGenerator<string> {
   }
 }
 
-async function* chatEvents(home: Home, request: ChatRequest): AsyncGenerator<ChatEvent> {
-  const response = await open(home, { method: 'POST', path: '/chat', body: request });
+async function* chatEvents(home: Home, body: ChatRequest, signal?: AbortSignal): AsyncGenerator<ChatEvent> {
+  const response = await open(home, { method: 'POST', path: '/chat', body, signal });
   if ((response.statusCode ?? 0) >= OK_BELOW) throw errorOf(parsed(ControlError, await textOf(response)));
   try {
     for await (const text of linesOf(response)) {
@@ -148,7 +158,7 @@ async function* chatEvents(home: Home, request: ChatRequest): AsyncGenerator<Cha
 /** A client for the supervisor of that home; nothing is opened before the first request. */
 export const controlClient = (home: Home): ControlClient => ({
   status: () => ask(home, { method: 'GET', path: '/status' }, StatusReport),
-  chat: (request) => chatEvents(home, request),
+  chat: (request, signal) => chatEvents(home, request, signal),
   cancel: async (invocation) => {
     await ask(home, { method: 'POST', path: '/cancel', body: { invocation } }, z.looseObject({}));
   },

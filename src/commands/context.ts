@@ -1,5 +1,5 @@
 /** What every command is given and what it gives back; a command never touches `process` itself. */
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import type { Home } from '../home.ts';
 
 export interface Screen {
@@ -8,6 +8,8 @@ export interface Screen {
   /** Progress and remarks. */
   err(text: string): void;
   readonly input: Readable;
+  /** What `out` writes to, for a line editor. */
+  readonly output: Writable;
   /** True where a person types and reads: both input and output are terminals. */
   readonly isInteractive: boolean;
   /** True where what `err` writes is read by a person as it comes. */
@@ -18,8 +20,8 @@ export interface CommandContext {
   readonly home: Home;
   readonly json: boolean;
   readonly screen: Screen;
-  /** Aborted by Ctrl-C and by TERM. */
-  readonly signal: AbortSignal;
+  /** From this call on the first Ctrl-C (or TERM) aborts this signal instead of ending the process. */
+  interruption(): AbortSignal;
 }
 
 /** Printed by the caller: `data` with --json, else `text`. */

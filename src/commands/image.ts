@@ -41,7 +41,13 @@ export const buildImage = async (
 ): Promise<CommandResult> => {
   requireHome(home);
   const { tag, built, seconds } = await withEngine(home, (engine, uid) =>
-    ensureImage({ engine, base, uid, root: packageRoot(), onProgress: (line) => screen.err(`${terminalText(line)}\n`) }),
+    ensureImage({
+      engine,
+      base,
+      uid,
+      root: packageRoot(),
+      onProgress: (line) => screen.err(`${terminalText(line)}\n`),
+    }),
   );
   await recordImage(home, tag);
   const what = built ? `built in ${seconds.toFixed(1)} s` : 'up to date';

@@ -1,9 +1,9 @@
 /** `tierclaw init`: makes a home, or what is missing of it. May be run at any time; it never writes over anything. */
 import { join, relative } from 'node:path';
+import { loadConfig } from '../config.ts';
 import type { Group } from '../domain/group.ts';
 import { AgentAlias } from '../domain/ids.ts';
 import { SOLE_TIER, TIER_NAMES } from '../domain/tiers.ts';
-import { loadConfig } from '../config.ts';
 import { agentWorkspace, type Home } from '../home.ts';
 import { openStores, type Stores } from '../store/stores.ts';
 import type { CommandContext, CommandResult } from './context.ts';
@@ -66,7 +66,7 @@ const makeGroups = async (home: Home, stores: Stores): Promise<InitStep[]> => {
     const isThere = stores.groups.find(group.id) !== null || stores.groups.find(folder) !== null;
     const isNew = !isThere && isWanted(stores, group);
     if (isNew) await registerGroup(home, stores, group);
-    steps.push({ what, outcome: isNew ? 'made' : 'kept' });
+    if (isNew || isThere) steps.push({ what, outcome: isNew ? 'made' : 'kept' });
   }
   return steps;
 };

@@ -30,7 +30,7 @@ const FROM_START: LogPosition = { inode: -1, offset: 0 };
 
 /** Prints as it reads. Throws AppError `not-found` when there is no log and nothing is to be waited for. */
 export const logs = async (context: CommandContext, options: LogsOptions): Promise<null> => {
-  const { home, json, screen, signal } = context;
+  const { home, json, screen } = context;
   const path = logFile(home);
   const accept = await filterFor(home, options.group);
   const print = (line: string): void => screen.out(`${json ? line : renderLogLine(line)}\n`);
@@ -41,6 +41,8 @@ export const logs = async (context: CommandContext, options: LogsOptions): Promi
   }
   tail?.lines.forEach(print);
   if (!options.follow) return null;
-  for await (const line of followLines(path, tail?.end ?? FROM_START, signal)) if (accept(line)) print(line);
+  for await (const line of followLines(path, tail?.end ?? FROM_START, context.interruption())) {
+    if (accept(line)) print(line);
+  }
   return null;
 };

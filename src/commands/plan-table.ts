@@ -79,9 +79,23 @@ const limitRows = (plan: InvocationPlan): string[][] => {
     ['memory', marked(plan, 'memoryBytes', orUnlimited(limits.memoryBytes, formatBytes))],
     ['swap', limits.swap ? 'as the engine has it' : 'no swap'],
     ['CPU', orUnlimited(limits.cpus, (cpus) => `${cpus} CPU`)],
-    ['processes', marked(plan, 'pids', orUnlimited(limits.pids, (pids) => `${pids} PIDs`))],
+    [
+      'processes',
+      marked(
+        plan,
+        'pids',
+        orUnlimited(limits.pids, (pids) => `${pids} PIDs`),
+      ),
+    ],
     ['largest file', orUnlimited(limits.fileBytes, formatBytes)],
-    ['turn', marked(plan, 'wallMs', orUnlimited(limits.wallMs, (ms) => `${ms / 1000} s from dispatch, hard`))],
+    [
+      'turn',
+      marked(
+        plan,
+        'wallMs',
+        orUnlimited(limits.wallMs, (ms) => `${ms / 1000} s from dispatch, hard`),
+      ),
+    ],
   ];
 };
 
@@ -151,6 +165,9 @@ export const renderPlan = (plan: InvocationPlan): string =>
     section('Limits', limitRows(plan)),
     section('Rights', rightRows(plan)),
     section('Model', modelRows(plan)),
-    section('Tiles, in load order', plan.tiles.map((tile, at) => [`${at + 1}.`, tile])),
+    section(
+      'Tiles, in load order',
+      plan.tiles.map((tile, at) => [`${at + 1}.`, tile]),
+    ),
     section('Tools', [[plan.tools.join(' ')]]),
   ].join('\n\n');

@@ -5,7 +5,9 @@ const pad = (cell: string, width: number): string => cell + ' '.repeat(Math.max(
 /** Rows of cells, aligned; `indent` spaces before each line. Ends without a newline. */
 export const renderTable = (rows: readonly (readonly string[])[], indent = 0): string => {
   const columns = Math.max(0, ...rows.map((row) => row.length));
-  const widths = Array.from({ length: columns }, (_, at) => Math.max(...rows.map((row) => [...(row[at] ?? '')].length)));
+  const widths = Array.from({ length: columns }, (_, at) =>
+    Math.max(...rows.map((row) => [...(row[at] ?? '')].length)),
+  );
   return rows
     .map((row) => ' '.repeat(indent) + row.map((cell, at) => pad(cell, widths[at] ?? 0)).join('  '))
     .map((line) => line.trimEnd())

@@ -5,7 +5,7 @@ import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runDaemon } from '../daemon.ts';
-import { AppError, EXIT_STATUS, type ErrorCode } from '../errors.ts';
+import { AppError, type ErrorCode, EXIT_STATUS } from '../errors.ts';
 import type { Home } from '../home.ts';
 import { packageRoot } from '../package-root.ts';
 import { controlClient, isRunning } from './client.ts';

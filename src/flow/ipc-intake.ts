@@ -158,7 +158,10 @@ export const createIntake = (options: IntakeOptions): Intake => {
   const reject = async (box: Box, name: string, fault: Fault): Promise<void> => {
     onRefusal(fault.kind, `${box.name}: ${fault.detail}`);
     const { reason, bytes } = fault;
-    const gone = await quarantine.take({ box: box.directory, name, reason, bytes });
+    const gone = await quarantine.take({ box: box.directory, name, reason, bytes }).catch((thrown: unknown) => {
+      options.onError(thrown);
+      return false;
+    });
     if (!gone) stuck.add(`${box.name}/${name}`);
     const id = fault.id ?? idOfFile(name);
     if (id === undefined || performer.wasHandled(id)) return;

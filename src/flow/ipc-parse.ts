@@ -20,6 +20,36 @@ const KNOWN: ReadonlySet<string> = new Set(MessageRequest.options.map((option) =
 
 const bad = (fault: ParseFault, detail: string, id?: string): Parsed => ({ kind: 'bad', fault, detail, id });
 
+/** Far more than any request has. Parsing a megabyte of brackets would hold the event loop for half a second. */
+const DEPTH_MAX = 32;
+const PARTS_MAX = 1000;
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+/** `[` and `{`, `]` and `}`: in UTF-8 no byte of a longer character looks like one of these. */
+const opens = (byte: number): boolean => byte === 0x5b || byte === 0x7b;
+const closes = (byte: number): boolean => byte === 0x5d || byte === 0x7d;
+
+/** Where the text of a string ends, at its closing quote or the end of the bytes. */
+const endOfString = (bytes: Uint8Array, from: number): number => {
+  let at = from;
+  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+  return at;
+};
+
+/** One cheap pass before the parser: is it shallow, and made of few parts? */
+export const isSimple = (bytes: Uint8Array): boolean => {
+  let depth = 0;
+  let parts = 0;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === QUOTE) at = endOfString(bytes, at + 1);
+    else if (byte === COMMA) parts += 1;
+    else if (opens(byte)) depth += 1;
+    else if (closes(byte)) depth -= 1;
+    if (depth > DEPTH_MAX || parts > PARTS_MAX) return false;
+  }
+  return true;
+};
+
 const decode = (bytes: Uint8Array): string | null => {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -51,6 +81,9 @@ const classify = (value: unknown): Parsed => {
 export const parseRequest = (bytes: Uint8Array): Parsed => {
   const text = decode(bytes);
   if (text === null) return bad('not-utf8', 'a request is UTF-8 text');
+  if (!isSimple(bytes)) {
+    return bad('not-a-request', `at most ${DEPTH_MAX} levels of nesting and ${PARTS_MAX} parts are allowed`);
+  }
   const json = parseJson(text);
   if (json === null)
     return bad('not-json', 'a request is one JSON object, written under another name and then renamed');

@@ -31,22 +31,13 @@ export interface Sweeper {
 /** Dot-files are half-written; other names mean nothing. */
 const isRequestFile = (name: string): boolean => name.endsWith('.json') && !name.startsWith('.');
 
-export const createSweeper = (options: SweeperOptions): Sweeper => {
-  const { intake, bucket, maxEntries, onError, onRefusal } = options;
-  let underWay: Promise<void> | undefined;
-  let again = false;
-  let finished = false;
-  let flooded = false;
+interface Waiting {
+  /** Request files of one directory in order of their names; at most `maxEntries`. */
+  readonly names: readonly string[];
+  readonly overflow: boolean;
+}
 
-  const takeOne = async (box: Box, name: string, last: boolean): Promise<void> => {
-    try {
-      await intake.take(box, name, last);
-    } catch (thrown) {
-      // One file's trouble must not keep the others waiting.
-      onError(thrown);
-    }
-  };
-
+const createLister = ({ intake, maxEntries, onRefusal }: SweeperOptions) => {
   /** A name that isn't UTF-8 reads as U+FFFD and can't be opened by it. */
   const isAddressable = (box: Box, name: string): boolean => {
     if (intake.isStuck(box, name)) return false;
@@ -55,54 +46,86 @@ export const createSweeper = (options: SweeperOptions): Sweeper => {
     onRefusal('name', `${box.name}: a file name that is not UTF-8`);
     return false;
   };
-
-  const flood = (box: Box): void => {
-    options.onFlood(`more than ${maxEntries} files in ${box.name}/`);
-    flooded = true;
-  };
-
-  const sweepBox = async (box: Box): Promise<void> => {
+  return async (box: Box): Promise<Waiting> => {
     const { names, overflow } = await box.directory.list(maxEntries);
-    if (overflow) return flood(box);
-    for (const name of names.filter(isRequestFile).sort()) {
-      if (!isAddressable(box, name)) continue;
-      if (intake.backlog() >= BACKLOG_MAX || !bucket.take()) return;
-      await takeOne(box, name, false);
+    return { names: names.filter((name) => isRequestFile(name) && isAddressable(box, name)).sort(), overflow };
+  };
+};
+
+/** One file's trouble must not keep the others waiting. */
+const createTaker =
+  ({ intake, onError }: SweeperOptions) =>
+  (box: Box, name: string, last: boolean): Promise<void> =>
+    intake.take(box, name, last).catch(onError);
+
+/** The sweep of every day; returns true once there were too many entries. */
+const createSweep = (options: SweeperOptions) => {
+  const { intake, bucket, maxEntries, onFlood } = options;
+  const waitingIn = createLister(options);
+  const take = createTaker(options);
+
+  const sweepBox = async (box: Box): Promise<boolean> => {
+    const { names, overflow } = await waitingIn(box);
+    if (overflow) {
+      onFlood(`more than ${maxEntries} files in ${box.name}/`);
+      return true;
     }
+    for (const name of names) {
+      if (intake.backlog() >= BACKLOG_MAX || !bucket.take()) return false;
+      await take(box, name, false);
+    }
+    return false;
   };
 
-  const sweep = async (): Promise<void> => {
+  return async (): Promise<boolean> => {
     for (const box of options.boxes) {
-      if (!flooded) await sweepBox(box);
+      if (await sweepBox(box)) return true;
+    }
+    return false;
+  };
+};
+
+/** What arrived before the end, in bounds; the bucket has no say, for there is no later. */
+const createLastSweep = (options: SweeperOptions) => {
+  const { boxes, finalFiles, onRefusal } = options;
+  const waitingIn = createLister(options);
+  const take = createTaker(options);
+  return async (): Promise<void> => {
+    const files: [Box, string][] = [];
+    for (const box of boxes) {
+      const { names } = await waitingIn(box);
+      files.push(...names.map((name): [Box, string] => [box, name]));
+    }
+    for (const [box, name] of files.slice(0, finalFiles)) await take(box, name, true);
+    const left = files.length - finalFiles;
+    if (left > 0) onRefusal('left-over', `${left} request files were still waiting when the turn ended`);
+  };
+};
+
+export const createSweeper = (options: SweeperOptions): Sweeper => {
+  const { intake, onError } = options;
+  const sweep = createSweep(options);
+  const lastSweep = createLastSweep(options);
+  let underWay: Promise<void> | undefined;
+  let again = false;
+  let finished = false;
+  let flooded = false;
+
+  const sweepOnce = async (): Promise<void> => {
+    try {
+      flooded = await sweep();
+    } catch (thrown) {
+      onError(thrown);
     }
   };
 
   const wake = (): void => {
     again = underWay !== undefined;
     if (again || finished || flooded) return;
-    underWay = sweep()
-      .catch(onError)
-      .finally(() => {
-        underWay = undefined;
-        if (again) wake();
-      });
-  };
-
-  const finalNames = async (): Promise<readonly (readonly [Box, string])[]> => {
-    const files: (readonly [Box, string])[] = [];
-    for (const box of options.boxes) {
-      const { names } = await box.directory.list(maxEntries);
-      const open = names.filter((name) => isRequestFile(name) && isAddressable(box, name)).sort();
-      files.push(...open.map((name) => [box, name] as const));
-    }
-    return files;
-  };
-
-  const lastSweep = async (): Promise<void> => {
-    const files = await finalNames();
-    for (const [box, name] of files.slice(0, options.finalFiles)) await takeOne(box, name, true);
-    const left = files.length - options.finalFiles;
-    if (left > 0) onRefusal('left-over', `${left} request files were still waiting when the turn ended`);
+    underWay = sweepOnce().finally(() => {
+      underWay = undefined;
+      if (again) wake();
+    });
   };
 
   const finish = async (): Promise<void> => {

@@ -30,22 +30,33 @@ const CHECKED: ReadonlyMap<string, number> = new Map([
   ['tools', 512 * 1024],
 ]);
 
-/** Other names of one provider or another for the model, the token cap, or access to the network. */
+/**
+ * Other names of one provider or another for the model, the token cap or the price; access to the network; state that
+ * lives at the provider, where the chats of a home would meet.
+ */
 const NEVER: ReadonlySet<string> = new Set([
   'models',
   'fallbacks',
+  'fallback_credit_token',
   'best_of',
   'n_predict',
   'num_predict',
   'max_new_tokens',
   'max_output_tokens',
+  'speed',
+  'billing_policy',
+  'workspace_id',
+  'user_profile_id',
+  'thread',
+  'container',
   'mcp_servers',
   'plugins',
   'web_search_options',
 ]);
 
 /** Tools that run where the caller is. One that the provider runs (web fetch, code) goes round egress and the caps. */
-const CALLERS_TOOL = /^(custom|function|(bash|text_editor|computer|memory)_\d{8}|tool_search_tool_[a-z0-9_]{1,40})$/;
+const CALLERS_TOOL =
+  /^(custom|function|(bash|text_editor|computer|computer_toolset|browser_toolset|memory)_\d{8}|tool_search_tool_[a-z0-9_]{1,40})$/;
 
 const Tools = z.array(z.looseObject({ type: z.string().optional() })).nullable();
 const Tokens = z.number().int().positive();

@@ -127,6 +127,30 @@ const orderProblem = (messages: Messages): string | undefined => {
   return new Set(ids).size === ids.length ? undefined : 'messages: tool_use ids must be unique';
 };
 
+/** API versions that are known here; the first is what the AI SDK sends, the last what Anthropic's own library sends. */
+export const API_VERSIONS: readonly string[] = ['2023-06-01', '2026-10-21'];
+
+const hasCitations = (block: Block): boolean =>
+  block.type === 'text' && Array.isArray(block.citations) && block.citations.length > 0;
+
+const newerProblem = ({ role, content }: Messages[number], index: number): string | undefined => {
+  const blocks = typeof content === 'string' ? [] : content;
+  if (role === 'assistant' && blocks.some(({ type }) => type === 'document')) {
+    return `messages.${index}: document blocks may not be in assistant messages`;
+  }
+  return role === 'user' && blocks.some(hasCitations)
+    ? `messages.${index}: citations may not be in user messages`
+    : undefined;
+};
+
+/** What version 2026-10-21 no longer takes; undefined for the older one. */
+export const versionProblem = (request: MessagesRequest, version: string): string | undefined => {
+  if (version === API_VERSIONS[0]) return undefined;
+  const sampling = (['temperature', 'top_p', 'top_k'] as const).find((key) => request[key] !== undefined);
+  if (sampling !== undefined) return `${sampling}: this parameter is gone in ${version}`;
+  return request.messages.map(newerProblem).find((problem) => problem !== undefined);
+};
+
 /** What is wrong with a conversation whose parts are well-formed; `messages` with neighbours joined. */
 export const conversationProblem = (messages: Messages): string | undefined => {
   const problems = messages.map((message, index) => {

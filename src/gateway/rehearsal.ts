@@ -5,7 +5,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
 import { errorBody } from './answer.ts';
-import { CountRequest, conversationProblem, joinNeighbours, MessagesRequest } from './rehearsal-request.ts';
+import {
+  API_VERSIONS,
+  CountRequest,
+  conversationProblem,
+  joinNeighbours,
+  MessagesRequest,
+  versionProblem,
+} from './rehearsal-request.ts';
 import { type Performance, perform } from './rehearsal-script.ts';
 import {
   blockStart,
@@ -27,7 +34,6 @@ const BODY_BYTES_MAX = 2 * 1024 * 1024;
 const BODY_VALUES_MAX = 50_000;
 const WORD_MS = 200;
 
-const API_VERSION = '2023-06-01';
 const ID_HEADER = { 'request-id': 'req_rehearsal' };
 
 const oneChunk = async function* (text: string): AsyncGenerator<Uint8Array> {
@@ -47,6 +53,8 @@ const stream = (body: AsyncIterable<Uint8Array>): UpstreamAnswer => ({
   headers: { 'content-type': 'text/event-stream; charset=utf-8', ...ID_HEADER },
   body,
 });
+
+const versionOf = ({ headers }: UpstreamRequest): string => headers['anthropic-version'] ?? '';
 
 const describe = (error: z.ZodError): string => {
   const [issue] = error.issues;
@@ -101,7 +109,7 @@ const answerMessages = async (exchange: UpstreamRequest): Promise<UpstreamAnswer
   const parsed = parseBody(exchange, MessagesRequest);
   if ('problem' in parsed) return parsed.problem;
   const request = { ...parsed.value, messages: joinNeighbours(parsed.value.messages) };
-  const problem = conversationProblem(request.messages);
+  const problem = versionProblem(request, versionOf(exchange)) ?? conversationProblem(request.messages);
   if (problem !== undefined) return fail(400, problem);
   const next = perform(request);
   if (next.kind === 'fail') return fail(next.status, `the rehearsal model was told to fail with ${next.status}`);
@@ -119,8 +127,8 @@ const answerCount = (exchange: UpstreamRequest): UpstreamAnswer => {
 
 /** Answers like an upstream. Rejects only when `signal` is aborted. */
 export const rehearsalUpstream: Upstream = async (request) => {
-  if (request.headers['anthropic-version'] !== API_VERSION) {
-    return fail(400, `anthropic-version: the header must be there and be ${API_VERSION}`);
+  if (!API_VERSIONS.includes(versionOf(request))) {
+    return fail(400, `anthropic-version: the header must be there and be one of ${API_VERSIONS.join(', ')}`);
   }
   const [path] = request.path.split('?');
   return path === '/v1/messages/count_tokens' ? answerCount(request) : answerMessages(request);

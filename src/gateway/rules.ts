@@ -54,7 +54,29 @@ const PASSED_ON: Readonly<Record<ModelApi, readonly string[]>> = {
 };
 
 const PRINTABLE = /^[\x20-\x7e]{1,1000}$/;
-const BETA = /^[A-Za-z0-9._-]{1,100}$/;
+/**
+ * Betas that may be asked for: about how the model thinks and writes. The others (tools that the provider runs, tools
+ * declared inside messages, MCP, other models as fallback or advisor, files) would go round the body's rules.
+ */
+const BETAS: readonly string[] = [
+  'claude-code',
+  'context-1m',
+  'context-management',
+  'compact',
+  'effort',
+  'extended-cache-ttl',
+  'fine-grained-tool-streaming',
+  'interleaved-thinking',
+  'oauth',
+  'output-128k',
+  'prompt-caching',
+  'prompt-caching-scope',
+  'structured-outputs',
+  'thinking-token-count',
+  'token-counting',
+  'token-efficient-tools',
+  'tool-examples',
+];
 
 const headerText = (head: RequestHead, name: string): string => {
   const value = head.headers[name];
@@ -103,10 +125,10 @@ const findListed = (head: RequestHead, provider: Provider): { path: string; endp
   return { path: `${apiPath}${query}`, endpoint: listed.endpoint };
 };
 
-/** What the client asked for and what our credential needs, once each. */
+/** What the client may ask for and what our credential needs, once each; the rest is left out. */
 const mergeBetas = (...lists: readonly string[]): string => {
   const betas = lists.flatMap((list) => list.split(',')).map((beta) => beta.trim());
-  return [...new Set(betas)].filter((beta) => BETA.test(beta)).join(',');
+  return [...new Set(betas)].filter((beta) => BETAS.includes(beta.replace(/-\d{4}-?\d{2}-?\d{2}$/, ''))).join(',');
 };
 
 const headersToSend = (head: RequestHead, provider: Provider): Readonly<Record<string, string>> => {

@@ -101,7 +101,14 @@ interface Listening {
 
 const guardConnections = (server: Server, session: RequestSession, provider: Provider): ReadonlySet<Socket> => {
   const sockets = new Set<Socket>();
+  const ended = new WeakSet<Socket>();
   const refuse = (socket: Socket, status: number, phrase: string): void => {
+    // More bytes after the first bad ones are not another request: they are neither counted nor logged.
+    if (ended.has(socket)) {
+      socket.destroy();
+      return;
+    }
+    ended.add(socket);
     session.noteRefusal(phrase);
     endSocket(socket, rawAnswer(status, phrase, errorBody(provider.api, status, phrase)));
   };

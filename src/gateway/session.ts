@@ -52,8 +52,12 @@ interface Exchange {
   readonly signal: AbortSignal;
 }
 
+/** A client can have itself refused thousands of times a second; the log must not grow with it. */
+const LOGGED_REFUSALS_MAX = 50;
+
 const noteRefusal = (state: State, reason: string): void => {
   state.refusals += 1;
+  if (state.refusals > LOGGED_REFUSALS_MAX) return;
   state.logger.info({ reason: state.secrets.redact(reason) }, 'model request refused');
 };
 

@@ -83,8 +83,10 @@ export const attachContainer = (engine: Engine, id: string): Promise<Socket> =>
       statusCodes: { 101: true, ...REFUSALS },
       abortSignal,
     });
-    if (stream instanceof Socket) return stream;
-    throw new Error('the engine answered an attach without a stream');
+    if (!(stream instanceof Socket)) throw new Error('the engine answered an attach without a stream');
+    // It may break before anyone reads it; that shows as the container's end and must not end this process.
+    stream.on('error', () => undefined);
+    return stream;
   });
 
 /** When a wait ends: `next-exit` may be asked for before start; `not-running` answers at once for one that has ended. */

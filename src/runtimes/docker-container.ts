@@ -80,8 +80,14 @@ class DockerContainer implements RunningContainer {
     const { stream, sink, logger } = this.#attached;
     const demux = createDemux(sink);
     stream.on('data', (chunk: Buffer) => {
-      if (this.#discarding || demux.push(chunk)) return;
-      logger.warn({ container: this.id }, 'the engine’s output stream is not multiplexed: its output is lost');
+      if (this.#discarding) return;
+      try {
+        if (demux.push(chunk)) return;
+        logger.warn({ container: this.id }, 'the engine’s output stream is not multiplexed: its output is lost');
+      } catch (thrown) {
+        // Bytes that a container chose must not end the process that serves every other chat: this turn ends instead.
+        logger.error({ container: this.id, err: thrown }, 'taking a container’s output failed: its output is lost');
+      }
       stream.destroy();
     });
     // A cut stream is no error of its own: stdin's end makes the container exit, and the wait tells how.

@@ -18,7 +18,7 @@ const OOM_SCORE = 500;
 /** Used where stop is called without a time of its own. */
 const STOP_SECONDS = 2;
 
-/** What makes a mounted `/dev/mqueue` unwritable: with IpcMode none it stays, and is nobody's quota. */
+/** IpcMode none removes `/dev/shm` and leaves `/dev/mqueue`, which is then covered by something unwritable. */
 const COVERED_MQUEUE = { '/dev/mqueue': 'ro,size=4k,mode=555' };
 
 const tmpfs = (limits: PlannedLimits): Record<string, string> => ({
@@ -31,6 +31,8 @@ const tmpfs = (limits: PlannedLimits): Record<string, string> => ({
 const ulimits = (limits: PlannedLimits): { Name: string; Soft: number; Hard: number }[] => [
   { Name: 'nofile', Soft: OPEN_FILES, Hard: OPEN_FILES },
   { Name: 'core', Soft: 0, Hard: 0 },
+  // The cover hides the directory of message queues; this keeps the calls from making any.
+  ...(limits.ipcNamespace === 'none' ? [{ Name: 'msgqueue', Soft: 0, Hard: 0 }] : []),
   ...(limits.fileBytes === null ? [] : [{ Name: 'fsize', Soft: limits.fileBytes, Hard: limits.fileBytes }]),
 ];
 

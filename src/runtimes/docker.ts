@@ -175,15 +175,17 @@ class DockerRuntime implements Runtime {
     return created.id;
   }
 
-  /** Attach and wait come before start: what is asked later misses the first output, or an exit. */
+  /**
+   * Attach and wait come before start: what is asked later misses the first output, or an exit. Reading begins after
+   * it, so that no output reaches the sink before the caller holds the container that it may want to end.
+   */
   async #launch(id: string, sink: OutputSink, lifetime: AbortController): Promise<RunningContainer> {
     const [engine, logger] = [this.#engine, this.#logger];
     const stream = await attachContainer(engine, id);
     lifetime.signal.addEventListener('abort', () => stream.destroy(), { once: true });
     const { ended } = await waitContainer(engine, id, { condition: 'next-exit', signal: lifetime.signal });
-    const container = runningContainer({ engine, id, stream, sink, logger, lifetime }, ended);
     await startContainer(engine, id);
-    return container;
+    return runningContainer({ engine, id, stream, sink, logger, lifetime }, ended);
   }
 
   /** Removes what a failed start has left; a failure to do so is told together with the first one. */
@@ -191,8 +193,13 @@ class DockerRuntime implements Runtime {
     try {
       await deleteContainer(this.#engine, id);
     } catch (thrown) {
-      const error = toAppError(thrown);
-      throw new AppError({ ...error, message: `${error.message}; before that: ${toAppError(first).message}` });
+      const { code, message, hint } = toAppError(thrown);
+      throw new AppError({
+        code,
+        message: `${message}; before that: ${toAppError(first).message}`,
+        hint,
+        cause: first,
+      });
     }
   }
 

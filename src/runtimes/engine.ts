@@ -4,6 +4,7 @@
  */
 import { Agent } from 'node:http';
 import Docker from 'dockerode';
+import { z } from 'zod';
 import { AppError, isErrno } from '../errors.ts';
 
 const DEFAULT_SOCKET = '/var/run/docker.sock';
@@ -73,13 +74,13 @@ const addressError = (cause: unknown): AppError =>
   });
 
 /** Makes the two clients; nothing is connected until the first request. */
-export const openEngine = (socketPath: string): Engine => {
+export const openEngine = (socketPath: string, quickTimeoutMs: number = QUICK_TIMEOUT_MS): Engine => {
   // No keep-alive: a connection that an engine's restart has cut must never be reused for a create or a kill.
   const agent = new Agent({ keepAlive: false });
   try {
     return {
       socketPath,
-      quick: client(socketPath, agent, QUICK_TIMEOUT_MS),
+      quick: client(socketPath, agent, quickTimeoutMs),
       patient: client(socketPath, agent, undefined),
       close: () => agent.destroy(),
     };
@@ -100,25 +101,28 @@ export const engineSays = (thrown: unknown): string => {
   return message.replace(/^\(HTTP code \d+\) .*? - /s, '').trim();
 };
 
-const UNREACHABLE = ['ENOENT', 'ECONNREFUSED', 'EACCES', 'ECONNRESET', 'EPIPE', 'ENOTSOCK', 'ETIMEDOUT'];
-
-const errnoOf = (thrown: unknown): string => UNREACHABLE.find((code) => isErrno(thrown, code)) ?? 'no answer';
+/** Codes of a connection that failed or broke; `ABORT_ERR` is a deadline of ours that passed. */
+const UNREACHABLE = ['ENOENT', 'ECONNREFUSED', 'EACCES', 'ECONNRESET', 'EPIPE', 'ENOTSOCK', 'ETIMEDOUT', 'ABORT_ERR'];
 
 /** `engine`, naming the socket and what was found there; an AppError passes unchanged. */
 export const engineError = (engine: Engine, doing: string, thrown: unknown): AppError => {
   if (thrown instanceof AppError) return thrown;
-  if (engineStatus(thrown) !== undefined) {
+  const code = UNREACHABLE.find((candidate) => isErrno(thrown, candidate));
+  if (code !== undefined) {
+    const found = code === 'ABORT_ERR' ? 'no answer in time' : code;
     return new AppError({
       code: 'engine',
-      message: `the engine at ${engine.socketPath} could not ${doing}: ${engineSays(thrown)}`,
-      hint: 'tierclaw doctor',
+      message: `the container engine can’t be reached at ${engine.socketPath} (${found}), to ${doing}`,
+      hint: './scripts/engine.sh',
       cause: thrown,
     });
   }
+  const says =
+    thrown instanceof z.ZodError ? `its answer isn’t understood: ${z.prettifyError(thrown)}` : engineSays(thrown);
   return new AppError({
     code: 'engine',
-    message: `the container engine can’t be reached at ${engine.socketPath} (${errnoOf(thrown)}), to ${doing}`,
-    hint: './scripts/engine.sh',
+    message: `the engine at ${engine.socketPath} could not ${doing}: ${says}`,
+    hint: 'tierclaw doctor',
     cause: thrown,
   });
 };

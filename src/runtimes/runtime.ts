@@ -1,7 +1,7 @@
 /** The runtime port: where an invocation runs. One implementation per file; nothing here knows an engine's words. */
 import type { ContainerSpec } from '../domain/plan.ts';
 
-/** Called from the attach stream. It never pauses: these must return at once. */
+/** Called from the attach stream, never before `start` has resolved. It never pauses: these must return at once. */
 export interface OutputSink {
   stdout(chunk: Buffer): void;
   stderr(chunk: Buffer): void;

@@ -45,11 +45,11 @@ describe('the bash tool', () => {
   });
 
   it('works in the group directory with an environment of its own', async () => {
-    const output = await run('pwd; env | sort');
+    const output = await run('pwd; env | grep -v SHLVL | sort');
     expect(output).toBe(
       `${[
         directory,
-        'HOME='.concat(directory),
+        `HOME=${directory}`,
         'HTTPS_PROXY=http://127.0.0.1:8118',
         'HTTP_PROXY=http://127.0.0.1:8118',
         'LANG=C.UTF-8',
@@ -57,7 +57,6 @@ describe('the bash tool', () => {
         'NO_PROXY=127.0.0.1,localhost',
         'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
         `PWD=${directory}`,
-        'SHLVL=0',
         'TZ=UTC',
         '_=/usr/bin/env',
         'http_proxy=http://127.0.0.1:8118',

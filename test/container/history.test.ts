@@ -34,6 +34,7 @@ describe('kept entries', () => {
     ['a result too many', [user, calls('a'), results('a', 'b'), says('x')], [user, says('let me look'), says('x')]],
     ['results of nobody', [user, says('x'), results('a')], [user, says('x')]],
     ['an entry of another shape', [user, { role: 'assistant', content: [{ type: 'surprise' }] }, user], [user, user]],
+    ['an empty answer', [user, { role: 'assistant', content: [] }, says(' \n'), user], [user, user]],
     ['nothing', [], []],
   ])('%s', (_, entries, expected) => {
     expect(toModelMessages(entries)).toEqual(expected);

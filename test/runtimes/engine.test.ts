@@ -62,6 +62,15 @@ describe('an engine that can’t be reached', () => {
     expect((await complaint(file)).message).toMatch(/ECONNREFUSED|ENOTSOCK/);
   });
 
+  it('may be one that takes the question and never answers', async () => {
+    const socketPath = join(await scratch(), 'e.sock');
+    const server = createServer(() => undefined).listen(socketPath);
+    const engine = openEngine(socketPath, 50);
+    await expect(engine.quick.version()).rejects.toThrow();
+    engine.close();
+    server.close();
+  });
+
   it('is never looked for where the environment points, once a socket was given', async () => {
     vi.stubEnv('DOCKER_HOST', 'tcp://127.0.0.1:1');
     const socketPath = join(await scratch(), 'e.sock');

@@ -304,7 +304,7 @@ describe('a filtered copy of the message store', () => {
   it('has no byte of another chat', () => {
     const { target, copy } = twoChats();
     const bytes = readFileSync(target);
-    expect(bytes.includes('FOREIGN')).toBe(false);
+    expect(bytes.includes(FOREIGN)).toBe(false);
     expect(bytes.includes('cellar')).toBe(false);
     expect(bytes.includes('mine 299')).toBe(true);
     expect(all(copy, 'SELECT count(*), min(seq), max(seq) FROM messages')).toEqual([[250, 51, 300]]);

@@ -47,7 +47,7 @@ describe('registered groups', () => {
     stores.groups.register(group({ tier: SOLE_TIER }));
     stores.groups.register(group(cellar));
     const other = openFile(home.stateDatabase);
-    expect(() => other.exec('UPDATE groups SET sole = 1')).toThrow(/UNIQUE/);
+    expect(() => other.exec(`UPDATE groups SET sole = 1 WHERE folder = 'cellar'`)).toThrow(/UNIQUE/);
     expect(() => other.exec('UPDATE groups SET sole = 0')).toThrow(/CHECK/);
   });
 

@@ -18,6 +18,7 @@ const messageOf = (thrown: unknown): string => {
 };
 
 export const toProviderError = (thrown: unknown): ProviderError => {
+  if (thrown instanceof ProviderError) return thrown;
   if (RetryError.isInstance(thrown)) return toProviderError(thrown.lastError);
   const status = APICallError.isInstance(thrown) ? thrown.statusCode : undefined;
   const message = withoutSecrets(messageOf(thrown)) || 'no reason given';

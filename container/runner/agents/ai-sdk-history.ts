@@ -12,9 +12,18 @@ const idsOf = (message: ModelMessage | undefined, type: 'tool-call' | 'tool-resu
   );
 };
 
+/** A provider takes neither an empty message nor a blank text in one. */
+const withoutBlanks = (message: ModelMessage): ModelMessage[] => {
+  if (message.role === 'assistant' && typeof message.content !== 'string') {
+    const content = message.content.filter((part) => part.type !== 'text' || part.text.trim() !== '');
+    return content.length === 0 ? [] : [{ ...message, content }];
+  }
+  return message.content.length === 0 ? [] : [message];
+};
+
 const parsed = (entry: TranscriptEntry): ModelMessage[] => {
   const result = modelMessageSchema.safeParse(entry);
-  return result.success ? [result.data] : [];
+  return result.success ? withoutBlanks(result.data) : [];
 };
 
 /** Calls that the very next message answers, all of them or none: providers want the results at once. */

@@ -4,7 +4,7 @@
  */
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { type LanguageModel, type ModelMessage, streamText, type ToolSet, tool } from 'ai';
+import { type LanguageModel, type ModelMessage, streamText, type TextStreamPart, type ToolSet, tool } from 'ai';
 import { TranscriptEntry } from '../../../src/protocol.ts';
 import { type Agent, type AgentOutcome, type AgentTool, type AgentTurn, ProviderError } from '../agent.ts';
 import { toProviderError } from './ai-sdk-errors.ts';
@@ -45,9 +45,8 @@ const ENDS: Readonly<Record<string, Step['next']>> = { length: 'length', 'conten
 const toEntry = (message: ModelMessage): TranscriptEntry =>
   TranscriptEntry.parse(JSON.parse(JSON.stringify({ role: message.role, content: message.content })));
 
-/** One model request and the tools it calls. `lead` goes before its first text, to set it off from an earlier one. */
-const runStep = async (turn: AgentTurn, messages: ModelMessage[], lead: string): Promise<Step> => {
-  const stream = streamText({
+const openStream = (turn: AgentTurn, messages: ModelMessage[]) =>
+  streamText({
     model: languageModel(turn),
     system: turn.system,
     messages,
@@ -55,30 +54,53 @@ const runStep = async (turn: AgentTurn, messages: ModelMessage[], lead: string):
     maxOutputTokens: turn.model.maxTokens,
     maxRetries: RETRIES_MAX,
     abortSignal: turn.signal,
+    // Arguments are of no use before they are whole, and not every server of this API knows that switch.
+    providerOptions: { anthropic: { toolStreaming: false } },
     // Errors are read from the stream; the default would print them.
     onError: () => undefined,
   });
+
+type Part = TextStreamPart<ToolSet>;
+
+/** Everything but text: what the listener has to know, and what must not go on. */
+const notice = (part: Part, { listener, signal }: AgentTurn): void => {
+  if (part.type === 'error') throw part.error;
+  if (part.type === 'abort') signal.throwIfAborted();
+  if (part.type === 'tool-call' && part.invalid === true) {
+    listener.refused({ id: part.toolCallId, tool: part.toolName, input: part.input });
+  }
+  if (part.type !== 'finish-step') return;
+  listener.usage({ input: part.usage.inputTokens ?? 0, output: part.usage.outputTokens ?? 0 });
+};
+
+/** Reads one answer to its end. A stream that ends without the provider's own reason was cut off on the way. */
+const readStream = async (turn: AgentTurn, parts: AsyncIterable<Part>, lead: string) => {
   let text = '';
   let finish: string | undefined;
-  for await (const part of stream.fullStream) {
-    if (part.type === 'error') throw toProviderError(part.error);
-    if (part.type === 'abort') turn.signal.throwIfAborted();
-    if (part.type === 'tool-call' && part.invalid === true) {
-      turn.listener.refused({ id: part.toolCallId, tool: part.toolName, input: part.input });
-    }
-    if (part.type === 'finish-step') {
-      finish = part.rawFinishReason === undefined ? undefined : part.finishReason;
-      turn.listener.usage({ input: part.usage.inputTokens ?? 0, output: part.usage.outputTokens ?? 0 });
-    }
+  for await (const part of parts) {
+    notice(part, turn);
+    if (part.type === 'finish-step' && part.rawFinishReason !== undefined) finish = part.finishReason;
     if (part.type !== 'text-delta' || part.text === '') continue;
     const delta = text === '' ? `${lead}${part.text}` : part.text;
     text += delta;
     await turn.listener.text(delta);
   }
   if (finish === undefined) throw new ProviderError('the provider ended its answer half-way');
-  const response = await stream.response;
-  const calls = (await stream.toolCalls).length;
-  return { text, messages: response.messages, next: calls > 0 ? 'go-on' : (ENDS[finish] ?? 'complete') };
+  return { text, finish };
+};
+
+/** One model request and the tools it calls. `lead` goes before its first text, to set it off from an earlier one. */
+const runStep = async (turn: AgentTurn, messages: ModelMessage[], lead: string): Promise<Step> => {
+  const stream = openStream(turn, messages);
+  try {
+    const { text, finish } = await readStream(turn, stream.fullStream, lead);
+    const calls = (await stream.toolCalls).length;
+    const response = await stream.response;
+    return { text, messages: response.messages, next: calls > 0 ? 'go-on' : (ENDS[finish] ?? 'complete') };
+  } catch (thrown) {
+    turn.signal.throwIfAborted();
+    throw toProviderError(thrown);
+  }
 };
 
 const runTurn = async (turn: AgentTurn): Promise<AgentOutcome> => {
