@@ -58,20 +58,21 @@ print_replies() {
   node "$ROOT/scripts/replies.mjs" "${files[@]}"
 }
 
-next_steps() {
-  local command=$ROOT/scripts/tierclaw
-  if [[ -n ${TIERCLAW_HOME:-} ]]; then printf '\nThe home: export TIERCLAW_HOME=%q\n' "$TIERCLAW_HOME"; fi
-  cat <<END
+hint() {
+  printf '  %-32s %s\n' "$1" "$2"
+}
 
-TierClaw runs. Where to go next:
-  $command chat                      talk in the main group (--group friends, --group lobby)
-  $command plan --tier untrusted     what a tier's container gets
-  $command status                    groups, turns, engine
-  $command logs                      what happened
-  $command down                      stop it
-  README.md                          the rest
-To have it on the PATH: ln -s $command /usr/local/bin/tierclaw
-END
+next_steps() {
+  printf '\nTierClaw runs. Where to go next, with `tierclaw` on the PATH\n'
+  printf '(once: ln -s %q /usr/local/bin/tierclaw)' "$ROOT/scripts/tierclaw"
+  if [[ -n ${TIERCLAW_HOME:-} ]]; then printf ' and export TIERCLAW_HOME=%q' "$TIERCLAW_HOME"; fi
+  printf ':\n'
+  hint 'tierclaw chat' 'talk in the main group; --group friends or lobby for the others'
+  hint 'tierclaw plan --tier untrusted' "what a tier's containers get"
+  hint 'tierclaw status' 'groups, turns, engine'
+  hint 'tierclaw logs' 'what happened'
+  hint 'tierclaw down' 'stop it'
+  hint 'README.md' 'everything else'
 }
 
 parse() {

@@ -1,5 +1,5 @@
 /**
- * Bundles the sources into `dist/`: three host programs (packages stay outside) and the container's runner (one file,
+ * Bundles the sources into `dist/`: the host's programs (packages stay outside) and the container's runner (one file,
  * everything inside). Each output is renamed into place, so that a program that starts meanwhile reads an old file or
  * a new one, never half of one. `--if-stale` builds only when an input is newer than an output.
  */
@@ -24,7 +24,6 @@ const REQUIRE =
 
 const PROGRAMS = [
   host('src/cli.ts', 'cli.mjs', '#!/usr/bin/env node'),
-  host('src/daemon.ts', 'daemon.mjs'),
   host('src/store/copy-worker.ts', 'copy-worker.mjs'),
   {
     output: 'runner.mjs',
@@ -46,9 +45,9 @@ const newestMs = async (path) => {
   return Math.max(own, ...times.map((time) => time ?? 0));
 };
 
-const isStale = async (programs) => {
+const isStale = async () => {
   const inputs = await Promise.all(INPUTS.map((input) => newestMs(join(ROOT, input))));
-  const outputs = await Promise.all(programs.map(({ output }) => changedMs(join(DIST, output))));
+  const outputs = await Promise.all(PROGRAMS.map(({ output }) => changedMs(join(DIST, output))));
   return outputs.includes(undefined) || Math.max(...inputs) > Math.min(...outputs);
 };
 
@@ -77,19 +76,9 @@ const bundle = async ({ output, options }) => {
   return relative(ROOT, join(DIST, output));
 };
 
-const present = async () => {
-  const found = await Promise.all(PROGRAMS.map(({ options }) => changedMs(join(ROOT, options.entryPoints[0]))));
-  return PROGRAMS.filter((program, index) => {
-    if (found[index] !== undefined) return true;
-    process.stdout.write(`build: ${program.options.entryPoints[0]} isn't there yet, skipped\n`);
-    return false;
-  });
-};
-
-const programs = await present();
-if (!process.argv.includes('--if-stale') || (await isStale(programs))) {
+if (!process.argv.includes('--if-stale') || (await isStale())) {
   await mkdir(DIST, { recursive: true });
-  const results = await Promise.allSettled(programs.map(bundle));
+  const results = await Promise.allSettled(PROGRAMS.map(bundle));
   const built = results.filter(({ status }) => status === 'fulfilled').map(({ value }) => value);
   if (built.length > 0) process.stdout.write(`build: ${built.join(', ')}\n`);
   if (built.length < results.length) process.exitCode = 1;

@@ -1,12 +1,18 @@
 /** The audit trail keeps every event on a line of its own, bounded and harmless to look at. */
-import { appendFileSync, mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AUDIT_LINE_BYTES_MAX, openAudit } from '../src/audit.ts';
 
 const CLOCK = () => Date.UTC(2026, 0, 2, 3, 4, 5);
-const newFile = () => join(mkdtempSync(join(tmpdir(), 'audit-')), 'data', 'audit.jsonl');
+let base = '';
+beforeAll(() => {
+  base = mkdtempSync(join(tmpdir(), 'audit-'));
+});
+afterAll(() => rmSync(base, { recursive: true, force: true }));
+
+const newFile = () => join(mkdtempSync(join(base, 'home-')), 'data', 'audit.jsonl');
 const linesOf = (file: string) => readFileSync(file, 'utf8').split('\n').slice(0, -1);
 
 describe('audit', () => {

@@ -72,7 +72,7 @@ const PACKAGE_OWNERS: Readonly<Record<string, string>> = {
 /** The pure folder: neither Node's own modules nor packages, but for these. */
 const DOMAIN_PACKAGES = ['zod'];
 
-const ENTRIES = ['src/cli.ts', 'src/daemon.ts', 'src/store/copy-worker.ts', 'container/runner/main.ts'];
+const ENTRIES = ['src/cli.ts', 'src/store/copy-worker.ts', 'container/runner/main.ts'];
 
 const sources = sourcesIn(['src', 'container']);
 const imports = sources.flatMap(importsOf);

@@ -12,7 +12,7 @@ const call = (name: 'flushCompileCache' | 'getCompileCacheDir'): unknown => {
   return typeof found === 'function' ? found() : undefined;
 };
 
-/** Writes what has been compiled so far; by now the whole bundle is loaded. */
+/** Writes what has been compiled so far. */
 export const flushCompileCache = (): void => void call('flushCompileCache');
 
 export interface CacheStatus {

@@ -47,7 +47,10 @@ const tell = (view: TurnView, event: Telling): void => {
   else view.step(event.kind);
 };
 
-const outcomeOf = ({ kind: _, ...done }: Done, messages: readonly string[]): TurnOutcome => ({ ...done, messages });
+const outcomeOf = (done: Done, messages: readonly string[]): TurnOutcome => {
+  const { reply, invocation, timings, reason, detail } = done;
+  return { reply, invocation, timings, reason, detail, messages };
+};
 
 /** Throws AppError where the supervisor refuses the message or goes away; a turn that fails is an outcome. */
 export const followTurn = async ({ client, group, text, view, signal }: TurnRequest): Promise<TurnOutcome> => {

@@ -103,22 +103,29 @@ const endMember = (state: State): Problem => {
   return undefined;
 };
 
-const endString = (state: State): void => {
+const endString = (state: State, position: number): void => {
   state.inString = false;
   if (!atTop(state)) return;
   if (state.phase === 'value') {
-    state.valueEnd = state.position + 1;
+    state.valueEnd = position + 1;
     return;
   }
-  state.keyEnd = state.position + 1;
+  state.keyEnd = position + 1;
   state.phase = 'colon';
 };
 
-const stringByte = (state: State, byte: number): Problem => {
-  if (state.escaped) state.escaped = false;
-  else if (byte === BACKSLASH) state.escaped = true;
-  else if (byte === QUOTE) endString(state);
-  return undefined;
+/** Passes over the bytes of a string up to its end or the chunk's; gives the index of the first byte not looked at. */
+const skipString = (state: State, chunk: Uint8Array, from: number): number => {
+  let at = from;
+  while (at < chunk.length && state.inString) {
+    const byte = chunk[at];
+    if (state.escaped) state.escaped = false;
+    else if (byte === BACKSLASH) state.escaped = true;
+    else if (byte === QUOTE) endString(state, state.position + at - from);
+    at += 1;
+  }
+  state.position += at - from;
+  return at;
 };
 
 const beginString = (state: State): Problem => {
@@ -192,10 +199,15 @@ export const createBodyScanner = (): BodyScanner => {
   };
   return {
     push: (chunk) => {
-      for (const byte of chunk) {
-        if (state.problem !== undefined) return;
-        state.problem = state.inString ? stringByte(state, byte) : structuralByte(state, byte);
+      let at = 0;
+      while (at < chunk.length && state.problem === undefined) {
+        if (state.inString) {
+          at = skipString(state, chunk, at);
+          continue;
+        }
+        state.problem = structuralByte(state, chunk[at] ?? 0);
         state.position += 1;
+        at += 1;
       }
     },
     end: () => {

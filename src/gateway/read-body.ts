@@ -3,6 +3,7 @@
  * because nothing of it may reach the provider before all of it has been checked.
  */
 import type { IncomingMessage } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BodyScan, createBodyScanner } from './body-scan.ts';
 import { type Refusal, refusal } from './rules.ts';
 
@@ -43,6 +44,8 @@ export const readBody = async (request: IncomingMessage, bytesMax: number): Prom
     if (size > bytesMax) return tooLarge;
     scanner.push(bytes);
     chunks.push(bytes);
+    // A fast sender's chunks come in bursts of megabytes; other chats get their turn between any two of them.
+    await nextTurn();
   }
   const scan = scanner.end();
   return 'problem' in scan

@@ -30,7 +30,7 @@ import {
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from './upstream.ts';
 
 /** It is parsed on the loop that serves all chats: so many bytes and values take some 30 ms. */
-const BODY_BYTES_MAX = 2 * 1024 * 1024;
+const BODY_BYTES_MAX = 1024 * 1024;
 const BODY_VALUES_MAX = 50_000;
 const WORD_MS = 200;
 

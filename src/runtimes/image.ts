@@ -121,23 +121,33 @@ export interface BuildRequest {
 const buildError = (tag: string, reason: string, lines: readonly string[]): AppError =>
   new AppError({
     code: 'image',
-    message: [`building ${tag} failed: ${reason.trim()}`, ...lines.slice(-QUOTED_LINES)].join('\n'),
+    message: [`building ${tag} failed: ${reason.trim()}`, ...lines].join('\n'),
     hint: 'tierclaw image build, once the cause is mended',
   });
 
 /** Reads the engine's account of the build; throws AppError `image` with its last lines where it failed. */
 const followBuild = async (output: NodeJS.ReadableStream, tag: string, request: BuildRequest): Promise<void> => {
-  const lines: string[] = [];
+  const last: string[] = [];
+  let pending = '';
+  const take = (text: string): void => {
+    // A piece of the account may be several lines, or the beginning of one.
+    const lines = (pending + text).split('\n');
+    pending = lines.pop() ?? '';
+    for (const line of lines.map((each) => each.trimEnd()).filter((each) => each !== '')) {
+      last.push(line);
+      if (last.length > QUOTED_LINES) last.shift();
+      request.onProgress?.(line);
+    }
+  };
   for await (const json of createInterface({ input: output })) {
     if (json.trim() === '') continue;
     const progress = Progress.parse(JSON.parse(json));
-    if (progress.error !== undefined) throw buildError(tag, progress.error, lines);
-    const line = (progress.stream ?? '').trimEnd();
-    if (line === '') continue;
-    lines.splice(0, lines.length - QUOTED_LINES);
-    lines.push(line);
-    request.onProgress?.(line);
+    take(progress.stream ?? '');
+    if (progress.error === undefined) continue;
+    take('\n');
+    throw buildError(tag, progress.error, last);
   }
+  take('\n');
 };
 
 const build = async (request: BuildRequest, inputs: ImageInputs, base: Base): Promise<void> => {

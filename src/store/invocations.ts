@@ -118,7 +118,7 @@ export class InvocationStore {
     throw new AppError({
       code: 'not-found',
       message: `there is no invocation ${id}`,
-      hint: 'list the latest ones: tierclaw ps --all',
+      hint: 'see what runs: tierclaw status',
     });
   }
 }

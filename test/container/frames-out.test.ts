@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { FrameWriter, type LineSink, TextStream } from '../../container/runner/frames-out.ts';
 
+/** A deadline for a busy machine, not an expectation. */
+const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 10_000 });
+
 interface SlowSink {
   readonly lines: string[];
   readonly sink: LineSink;
@@ -66,6 +69,6 @@ describe('streamed text', () => {
     await text.push('x'.repeat(5000));
     expect(lines).toHaveLength(1);
     await text.push('late');
-    await expect.poll(() => lines.at(-1)).toBe('{"type":"text","delta":"late"}');
+    await eventually(() => lines.at(-1)).toBe('{"type":"text","delta":"late"}');
   });
 });

@@ -6,6 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Ipc } from '../../container/runner/ipc.ts';
 import { IPC_FILE_BYTES_MAX, MessageRequest } from '../../src/protocol.ts';
 
+/** A deadline for a busy machine, not an expectation. */
+const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 10_000 });
+
 describe('files between runner and host', () => {
   let directory: string;
   const alive = new AbortController().signal;
@@ -28,7 +31,7 @@ describe('files between runner and host', () => {
     message: { id: `m-${id}`, sender: 'Ada', text: `text of ${id}`, at },
   });
   const sent = async (): Promise<MessageRequest> => {
-    await expect.poll(() => readdir(join(directory, 'messages')).then((names) => names.length)).toBe(1);
+    await eventually(() => readdir(join(directory, 'messages')).then((names) => names.length)).toBe(1);
     const [name = ''] = await readdir(join(directory, 'messages'));
     return MessageRequest.parse(JSON.parse(await readFile(join(directory, 'messages', name), 'utf8')));
   };

@@ -121,8 +121,33 @@ const pairingProblem = ({ messages }: MessagesRequest): string | undefined => {
   return bad === -1 ? undefined : `messages.${bad}: roles or tool results out of order`;
 };
 
+const ChatRequest = z.looseObject({
+  model: z.string(),
+  max_tokens: z.number(),
+  stream: z.literal(true),
+  stream_options: z.strictObject({ include_usage: z.literal(true) }),
+  messages: z.tuple([z.looseObject({ role: z.literal('system') }), z.looseObject({ role: z.literal('user') })]),
+  tools: z.array(z.looseObject({ type: z.literal('function') })),
+});
+
+/** Chat completions have one reply: the model's name and how many tools it was offered. */
+const answerChat = (body: string, response: ServerResponse): void => {
+  const { model, tools } = ChatRequest.parse(JSON.parse(body));
+  const choice = (delta: object, finish: string | null) => ({ index: 0, delta, finish_reason: finish });
+  const content = `Hello from ${model}, ${tools.length} tools.`;
+  const chunks = [
+    { choices: [choice({ role: 'assistant', content }, null)] },
+    { choices: [choice({}, 'stop')] },
+    { choices: [], usage: { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 } },
+  ];
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  for (const chunk of chunks) response.write(`data: ${JSON.stringify({ id: 'c', created: 1, model, ...chunk })}\n\n`);
+  response.end('data: [DONE]\n\n');
+};
+
 const answer = async (request: IncomingMessage, response: ServerResponse, state: StandIn): Promise<void> => {
   const body = await text(request);
+  if (request.url === '/model/ollama/chat/completions') return answerChat(body, response);
   if (request.method !== 'POST' || request.url !== '/model/anthropic/v1/messages') {
     return refuse(response, 404, `no such path: ${request.method} ${request.url}`);
   }

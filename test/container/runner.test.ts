@@ -9,21 +9,23 @@ import { initFrame } from './init-frame.ts';
 import { messageStart, type Reply, sse, textBlock } from './model-stand-in.ts';
 import { bundleRunner, type RunnerProcess, startRunner } from './runner-process.ts';
 
-let bundles: string;
-let bundle: string;
+/** A deadline for a busy machine, not an expectation. */
+const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 10_000 });
+
+const bundle = { directory: '', file: '' };
 const running: RunnerProcess[] = [];
 
 beforeAll(async () => {
-  bundles = await mkdtemp(join(tmpdir(), 'tierclaw-bundle-'));
-  bundle = await bundleRunner(bundles);
+  bundle.directory = await mkdtemp(join(tmpdir(), 'tierclaw-bundle-'));
+  bundle.file = await bundleRunner(bundle.directory);
 }, 60_000);
-afterAll(() => rm(bundles, { recursive: true, force: true }));
+afterAll(() => rm(bundle.directory, { recursive: true, force: true }));
 afterEach(async () => {
   for (const runner of running.splice(0)) await runner.dispose();
 });
 
 const start = async (replies: readonly Reply[], published = true): Promise<RunnerProcess> => {
-  const runner = await startRunner(bundle, replies, published);
+  const runner = await startRunner(bundle.file, replies, published);
   running.push(runner);
   return runner;
 };
@@ -89,6 +91,13 @@ describe('a turn', () => {
     });
   });
 
+  it('speaks chat completions to a provider of that kind', async () => {
+    const model = { provider: 'ollama', api: 'openai-compatible' as const, name: 'llama-test', maxTokens: 100 };
+    const runner = await turn([], initFrame({ model }));
+    expect(runner.frames.at(-1)).toEqual({ type: 'result', text: 'Hello from llama-test, 7 tools.' });
+    expect(ofType(runner, 'usage')).toEqual([{ type: 'usage', inputTokens: 5, outputTokens: 3 }]);
+  });
+
   it('runs tools in order and leaves one receipt each', async () => {
     const calls = [
       { id: 'toolu_1', name: 'file_write', input: { path: 'n.txt', content: 'seven' } },
@@ -133,7 +142,7 @@ describe('a turn', () => {
   it('waits with its first tool call, and with nothing else, for the database', async () => {
     const runner = await start([call('bash', { command: 'ls ../messages.db' }), { text: 'seen' }], false);
     runner.send(initFrame());
-    await expect.poll(() => runner.provider.requests.length).toBe(1);
+    await eventually(() => runner.provider.requests.length).toBe(1);
     await runner.until('progress');
     expect(ofType(runner, 'receipt')).toEqual([]);
     await runner.publish();
@@ -199,7 +208,7 @@ describe('messages during a turn', () => {
     const runner = await start([call('send_message', { text: 'hi', chat: 'local:other' }), { text: 'fine' }]);
     runner.send(initFrame());
     const messages = join(runner.directory, 'ipc', 'messages');
-    await expect.poll(() => readdir(messages).then((names) => names.filter((n) => n.endsWith('.json')).length)).toBe(1);
+    await eventually(() => readdir(messages).then((names) => names.filter((n) => n.endsWith('.json')).length)).toBe(1);
     const [name = ''] = await readdir(messages);
     const request = JSON.parse(await readFile(join(messages, name), 'utf8'));
     expect(request).toEqual({ type: 'message', id: name.replace('.json', ''), text: 'hi', chat: 'local:other' });
@@ -299,7 +308,7 @@ describe('a turn that goes wrong', () => {
   it('stops at once when told to, in the middle of a command', async () => {
     const runner = await start([call('bash', { command: 'sleep 64.25' })]);
     runner.send(initFrame());
-    await expect.poll(() => gone('sleep 64.25')).not.toBe('');
+    await eventually(() => gone('sleep 64.25')).not.toBe('');
     const before = Date.now();
     runner.send({ type: 'stop', reason: 'the tier changed' });
     expect(await runner.exited).toBe(0);
@@ -329,10 +338,10 @@ describe('a turn that goes wrong', () => {
   it('is over with status 9 when the supervisor is gone, and takes its commands along', async () => {
     const runner = await start([call('bash', { command: 'sleep 65.25' })]);
     runner.send(initFrame());
-    await expect.poll(() => gone('sleep 65.25')).not.toBe('');
+    await eventually(() => gone('sleep 65.25')).not.toBe('');
     runner.endInput();
     expect(await runner.exited).toBe(9);
-    await expect.poll(() => gone('sleep 65.25')).toBe('');
+    await eventually(() => gone('sleep 65.25')).toBe('');
   });
 
   it('says that the image is out of step when it can not read init', async () => {

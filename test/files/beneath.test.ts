@@ -11,6 +11,7 @@ import {
   readFileSync,
   readlinkSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -41,7 +42,10 @@ beforeEach(async () => {
   directory = await openDirectory(root);
 });
 
-afterEach(() => directory.close());
+afterEach(async () => {
+  await directory.close();
+  rmSync(base, { recursive: true, force: true });
+});
 
 const inRoot = (name: string) => join(root, name);
 const openDescriptors = () => readdirSync('/proc/self/fd').length;

@@ -1,8 +1,8 @@
 /** The host's own directories are made without following links and thrown away without touching what links lead to. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { discardTree, emptyTrash, makeOwnedDirectory, removeTree } from '../../src/files/tree.ts';
 
 const UID = 12_345;
@@ -11,6 +11,8 @@ let base = '';
 beforeEach(() => {
   base = mkdtempSync(join(tmpdir(), 'tree-'));
 });
+
+afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 const ownership = (path: string) => {
   const { mode, uid, gid } = statSync(path);

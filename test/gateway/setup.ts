@@ -188,3 +188,18 @@ export const ANSWER = {
   stop_sequence: null,
   usage: { input_tokens: 7, cache_read_input_tokens: 3, output_tokens: 5 },
 };
+
+type Grant = Parameters<typeof openSession>[1];
+
+/** An upstream, a gateway that knows it, and one session. */
+export const start = async (answer: Answerer, grant: Grant = {}, options: Setup['options'] = {}) => {
+  const upstream = await startUpstream(answer);
+  const { gateway, log } = startGateway({ yaml: configFor(upstream.url), options });
+  return { upstream, gateway, log, ...(await openSession(gateway, grant)) };
+};
+
+export const answerOk: Answerer = (_, response) => sendJson(response, 200, ANSWER);
+
+/** A session of the openai-compatible provider, and a request for it. */
+export const LOCAL = { provider: 'local', models: ['llama'] };
+export const CHAT = { path: '/model/local/chat/completions', body: { model: 'llama', messages: [] } };

@@ -16,6 +16,7 @@ FROM \${BASE}
 LABEL tierclaw.test=${MARKER}
 ARG UID=0
 COPY runner.mjs /opt/runner.mjs
+RUN echo one && echo two && printf 'thr' && sleep 0.2 && echo ee
 RUN echo "warmed as \${UID}" && stat -c '%a %u %g' /opt/runner.mjs
 USER \${UID}:\${UID}
 `;
@@ -55,7 +56,7 @@ describe('the agent image', () => {
     const lines: string[] = [];
     const first = await ensure(root, (line) => lines.push(line));
     expect(first).toMatchObject({ built: true, tag: expect.stringMatching(/^tierclaw-agent:[0-9a-f]{16}$/) });
-    expect(lines).toEqual(expect.arrayContaining(['warmed as 10001', '444 0 0']));
+    expect(lines).toEqual(expect.arrayContaining(['one', 'two', 'three', 'warmed as 10001', '444 0 0']));
     expect(await ensure(root)).toMatchObject({ built: false, tag: first.tag });
 
     const { Config } = await engine.quick.getImage(first.tag).inspect();

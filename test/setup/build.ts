@@ -4,5 +4,5 @@ import { execa } from 'execa';
 
 export const setup = async (): Promise<void> => {
   const script = fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url));
-  await execa(process.execPath, [script, '--if-stale'], { stdio: 'inherit', reject: false });
+  await execa(process.execPath, [script, '--if-stale'], { stdio: 'inherit' });
 };
