@@ -63,7 +63,7 @@ hint() {
 }
 
 next_steps() {
-  printf '\nTierClaw runs. Where to go next, with `tierclaw` on the PATH\n'
+  printf '\nTierClaw runs. Where to go next, with tierclaw on the PATH\n'
   printf '(once: ln -s %q /usr/local/bin/tierclaw)' "$ROOT/scripts/tierclaw"
   if [[ -n ${TIERCLAW_HOME:-} ]]; then printf ' and export TIERCLAW_HOME=%q' "$TIERCLAW_HOME"; fi
   printf ':\n'

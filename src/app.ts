@@ -12,18 +12,19 @@ import { ulid } from 'ulid';
 import { openAudit } from './audit.ts';
 import { createLocalChannel } from './channels/local.ts';
 import { type Config, type Environment, loadConfig } from './config.ts';
+import type { Group } from './domain/group.ts';
 import { InvocationId } from './domain/ids.ts';
 import { noticeFor } from './domain/notice.ts';
 import { AppError } from './errors.ts';
 import { openDirectory } from './files/beneath.ts';
 import { emptyTrash, makeOwnedDirectory } from './files/tree.ts';
-import { createFeed } from './flow/feed.ts';
-import { createLauncher } from './flow/launch.ts';
+import { createFeed, type Feed } from './flow/feed.ts';
+import { createLauncher, type Launcher } from './flow/launch.ts';
 import { createPerformer } from './flow/perform.ts';
 import { createQueue, type Turn } from './flow/queue.ts';
 import { createEngineWatch, type EngineWatch, reapRecords } from './flow/reap.ts';
 import { createReceiver } from './flow/receive.ts';
-import { createReplier } from './flow/reply.ts';
+import { createReplier, type Replier } from './flow/reply.ts';
 import { createTiles } from './flow/tiles.ts';
 import { createTurnRunner } from './flow/turn.ts';
 import { createInboxOpener } from './flow/turn-inbox.ts';
@@ -137,49 +138,48 @@ type Parts = Awaited<ReturnType<typeof openParts>>;
 const readTrustWarning = (): Promise<string> =>
   readFile(join(packageRoot(), 'groups', 'templates', 'trust-warning.md'), 'utf8');
 
-/** The walk, wired from its end to its beginning. */
-const buildWalk = async (parts: Parts, engine: EngineWatch) => {
-  const { home, config, logger, stores, audit } = parts;
-  const feed = createFeed();
-  const local = createLocalChannel({ clock: Date.now, newId: ulid });
-  const channels = new Map([[local.instance, local]]);
-  const replier = createReplier({ stores, channels, clock: Date.now, logger });
+const buildLauncher = async (parts: Parts, feed: Feed, replier: Replier): Promise<Launcher> => {
+  const { home, config, stores, audit } = parts;
+  const provider = parts.providers.get(config.provider);
+  if (provider === undefined) throw new AppError({ code: 'config', message: `no provider "${config.provider}"` });
   const tiles = createTiles({
     source: join(packageRoot(), 'tiles'),
     target: (row) => composedTilesDirectory(home, row),
     trash: home.trash,
     newId: ulid,
   });
-  const provider = parts.providers.get(config.provider);
-  if (provider === undefined) throw new AppError({ code: 'config', message: `no provider "${config.provider}"` });
-  const launch = createLauncher({
+  return createLauncher({
     ...parts,
     models: provider.models,
     openInbox: createInboxOpener({ ...parts, perform: createPerformer({ stores, replier, audit }) }),
     staging: { home, copier: parts.copier, tiles, trustWarning: await readTrustWarning() },
-    settings: {
-      api: provider.api,
-      steps: config.turns.steps,
-      commandMs: config.turns.commandSeconds * 1000,
-    },
+    settings: { api: provider.api, steps: config.turns.steps, commandMs: config.turns.commandSeconds * 1000 },
     feed,
   });
-  const context = { home, config, image: builtImage(home) };
-  const answer = createTurnRunner({
-    stores,
-    feed,
-    replier,
-    launch,
-    plan: (group, turn) => planFor(context, group, turn.invocation),
-    clock: Date.now,
-    logger,
-  });
-  const onBug = (turn: Turn, thrown: unknown): void => {
+};
+
+/** What the chat hears when a turn broke our own code. */
+const reportBug =
+  ({ stores, logger }: Parts, replier: Replier) =>
+  (turn: Turn, thrown: unknown): void => {
     logger.error({ err: thrown, invocation: turn.invocation }, 'a turn broke the supervisor’s own code');
     stores.inbound.finish(turn.invocation, 'failed');
     const text = noticeFor('failed', null, turn.invocation);
     void replier.deliver({ chat: turn.group, text, invocation: turn.invocation });
   };
+
+/** The walk, wired from its end to its beginning. */
+const buildWalk = async (parts: Parts, engine: EngineWatch) => {
+  const { home, config, logger, stores } = parts;
+  const clock = Date.now;
+  const feed = createFeed();
+  const local = createLocalChannel({ clock, newId: ulid });
+  const channels = new Map([[local.instance, local]]);
+  const replier = createReplier({ stores, channels, clock, logger });
+  const launch = await buildLauncher(parts, feed, replier);
+  const context = { home, config, image: builtImage(home) };
+  const plan = (group: Group, { invocation }: Turn) => planFor(context, group, invocation);
+  const answer = createTurnRunner({ stores, feed, replier, launch, plan, clock, logger });
   const queue = createQueue({
     concurrent: concurrentTurns(config),
     waiting: () => stores.inbound.waiting(),
@@ -188,10 +188,10 @@ const buildWalk = async (parts: Parts, engine: EngineWatch) => {
       if (engine.report() === null) await engine.settle();
       await answer(turn);
     },
-    onBug,
+    onBug: reportBug(parts, replier),
   });
   const receive = createReceiver({ stores, wake: queue.wake, logger });
-  return { feed, local, channels, replier, tiles, queue, receive, image: context.image };
+  return { feed, local, channels, replier, queue, receive, image: context.image };
 };
 
 type Walk = Awaited<ReturnType<typeof buildWalk>>;

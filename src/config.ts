@@ -167,10 +167,10 @@ const describeIssue = (issue: z.core.$ZodIssue): { path: readonly PropertyKey[];
   return { path: issue.path, text: issue.message };
 };
 
-const configError = (file: string, where: string, text: string, hint?: string): AppError =>
+const configError = (place: string, text: string, hint?: string): AppError =>
   new AppError({
     code: 'config',
-    message: `${file}:${where}: ${text}`,
+    message: `${place}: ${text}`,
     hint: hint ?? 'mend the file; every key is described in README.md, “Configuration”',
   });
 
@@ -180,26 +180,26 @@ export const parseConfig = (text: string, file: string): Config => {
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true });
   const [broken] = document.errors;
   if (broken !== undefined) {
-    throw configError(file, `${lines.linePos(broken.pos[0]).line}`, broken.message.split('\n')[0] ?? 'not YAML');
+    throw configError(`${file}:${lines.linePos(broken.pos[0]).line}`, broken.message.split('\n')[0] ?? 'not YAML');
   }
   const parsed = Config.safeParse(document.toJS({ maxAliasCount: 0 }) ?? {});
   if (parsed.success) return checkReferences(parsed.data, file);
   const [first] = parsed.error.issues;
-  if (first === undefined) throw configError(file, '1', 'not a configuration');
+  if (first === undefined) throw configError(`${file}:1`, 'not a configuration');
   const issue = describeIssue(first);
   const line = lineOf(document, lines, issue.path);
-  throw configError(file, `${line}`, `${issue.path.map(String).join('.') || '(top)'}: ${issue.text}`, issue.hint);
+  throw configError(`${file}:${line}`, `${issue.path.map(String).join('.') || '(top)'}: ${issue.text}`, issue.hint);
 };
 
 const checkReferences = (config: Config, file: string): Config => {
   if (config.provider !== 'rehearsal' && config.providers[config.provider] === undefined) {
     const known = ['rehearsal', ...Object.keys(config.providers)].join(', ');
-    throw configError(file, '1', `provider: there is no provider "${config.provider}"; there are: ${known}`);
+    throw configError(`${file}:1`, `provider: there is no provider "${config.provider}"; there are: ${known}`);
   }
   for (const [name, provider] of Object.entries(config.providers)) {
     if (provider.kind !== 'anthropic') continue;
     if ((provider.apiKey === undefined) === (provider.oauthToken === undefined)) {
-      throw configError(file, '1', `providers.${name}: give exactly one of apiKey and oauthToken`);
+      throw configError(`${file}:1`, `providers.${name}: give exactly one of apiKey and oauthToken`);
     }
   }
   return config;

@@ -1,6 +1,7 @@
 /** The layout of a home: every host path that the program uses, derived from the home's directory and nothing else. */
 import { join, resolve } from 'node:path';
 import type { AgentAlias, GroupFolder, InvocationId } from './domain/ids.ts';
+import { SHARED_MEMORY_FOLDER } from './domain/tiers.ts';
 
 export interface Home {
   readonly dir: string;
@@ -40,7 +41,7 @@ export const homeAt = (directory: string): Home => {
     groups: join(dir, 'groups'),
     global: join(dir, 'groups', 'global'),
     agents: join(dir, 'agents'),
-    trusted: join(dir, 'trusted'),
+    trusted: join(dir, SHARED_MEMORY_FOLDER),
     data,
     stateDatabase: join(data, 'state.db'),
     messageDatabase: join(data, 'store', 'messages.db'),

@@ -12,4 +12,5 @@ export const packageRoot = (): string => {
 };
 
 export const packageVersion = (): string =>
-  z.object({ version: z.string() }).parse(JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'))).version;
+  z.object({ version: z.string() }).parse(JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')))
+    .version;

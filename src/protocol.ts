@@ -4,6 +4,7 @@
  * authority beyond what the plan allows.
  */
 import { z } from 'zod';
+import { TOOL_NAMES } from './domain/tools.ts';
 
 /** A frame from the container may be this long, newline included; a longer line ends the turn (`output`). */
 export const FRAME_BYTES_MAX = 1024 * 1024;
@@ -44,8 +45,6 @@ export const PromptMessage = z.strictObject({
   at: z.string(),
 });
 export type PromptMessage = z.infer<typeof PromptMessage>;
-
-export const TOOL_NAMES = ['bash', 'file_read', 'file_write', 'file_edit', 'glob', 'grep', 'send_message'] as const;
 
 export const InitFrame = z.strictObject({
   type: z.literal('init'),

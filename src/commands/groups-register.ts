@@ -104,6 +104,8 @@ export const registerGroup = async (
     const file = join(path, 'CLAUDE.md');
     instructions = { path: file, outcome: await makeFile(file, 'group.md') };
     stores.groups.register(group);
+    const channel = group.id.slice(0, group.id.indexOf(':'));
+    stores.messages.saveChat({ chat: group.id, name: group.name, channel, isGroup: true });
   } catch (thrown) {
     await takeBack(directory, instructions);
     throw thrown;

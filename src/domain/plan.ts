@@ -4,6 +4,7 @@
  */
 import type { AgentAlias, GroupFolder, GroupId, InvocationId } from './ids.ts';
 import type { TierLimits, TierModelCaps, TierName, TierRights } from './tiers.ts';
+import type { ToolName } from './tools.ts';
 
 /** What stage has to put at a mount's source, and who keeps it. */
 export type MountContent =
@@ -31,9 +32,6 @@ export interface PlannedMount {
 
 /** The tier's limits joined with the home's host-protection ceiling: what the container really gets. null: unlimited. */
 export type PlannedLimits = TierLimits;
-
-/** Tools that the runner may be told to offer; the same names as `TOOL_NAMES` of the protocol. */
-export type ToolName = 'bash' | 'file_read' | 'file_write' | 'file_edit' | 'glob' | 'grep' | 'send_message';
 
 export interface InvocationPlan {
   readonly invocation: InvocationId;

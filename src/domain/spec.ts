@@ -5,8 +5,9 @@
 import type { Grant, Group } from './group.ts';
 import type { InvocationId } from './ids.ts';
 import { type PlanRoots, planMounts } from './mounts.ts';
-import { type ContainerSpec, type InvocationPlan, LABELS, type PlannedLimits, type ToolName } from './plan.ts';
+import { type ContainerSpec, type InvocationPlan, LABELS, type PlannedLimits } from './plan.ts';
 import type { TierLimits, TierRow } from './tiers.ts';
+import type { ToolName } from './tools.ts';
 
 /** The home's host protection (DESIGN §3), in every tier; null: switched off. */
 export interface Ceiling {

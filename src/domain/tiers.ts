@@ -14,6 +14,9 @@ export const DEFAULT_TIER: TierName = 'untrusted';
 /** The tier that exactly one group has. */
 export const SOLE_TIER: TierName = 'main';
 
+/** The folder of the shared memory, in a home and as `/workspace/trusted`. */
+export const SHARED_MEMORY_FOLDER = 'trusted';
+
 export type MountMode = 'ro' | 'rw' | 'none';
 
 export interface TierMounts {

@@ -45,7 +45,6 @@ export const createFrameReader = (sink: FrameSink): ((chunk: Buffer) => void) =>
 
   const endLine = (): void => {
     lines += 1;
-    if (lines > TURN_LINES_MAX) return overflow(`more than ${TURN_LINES_MAX} lines of output`);
     const line = decoder.decode(Buffer.concat(pieces)).trim();
     pieces = [];
     pending = 0;
@@ -64,11 +63,12 @@ export const createFrameReader = (sink: FrameSink): ((chunk: Buffer) => void) =>
   return (chunk) => {
     if (over) return;
     total += chunk.length;
-    if (total > TURN_OUTPUT_BYTES_MAX) return overflow(`more than ${TURN_OUTPUT_BYTES_MAX} bytes of output`);
+    if (total > TURN_OUTPUT_BYTES_MAX) overflow(`more than ${TURN_OUTPUT_BYTES_MAX} bytes of output`);
     let from = 0;
     for (let at = chunk.indexOf(NEWLINE); at !== -1 && !over; at = chunk.indexOf(NEWLINE, from)) {
       keep(chunk.subarray(from, at));
       if (!over) endLine();
+      if (lines > TURN_LINES_MAX) overflow(`more than ${TURN_LINES_MAX} lines of output`);
       from = at + 1;
     }
     if (!over && from < chunk.length) keep(Buffer.from(chunk.subarray(from)));

@@ -88,99 +88,107 @@ const firstEnding = () => {
   return { promise, end: first.decide };
 };
 
-export const createLauncher = (deps: LauncherDeps): Launcher => {
-  const { home, stores, feed, logger } = deps;
+const open = async (deps: LauncherDeps, life: Life): Promise<Opened> => {
+  const { plan, acceptedAt, mark } = life.request;
+  const directories = turnDirectories(deps.home, plan.group.folder, plan.invocation);
+  life.cleanups.push(async () => {
+    for (const path of Object.values(directories)) await discardTree(path, deps.home.trash);
+  });
+  const staged = await stage({ plan, directories, notBefore: acceptedAt }, deps.staging);
+  const session = await deps.gateway.open({
+    invocation: plan.invocation,
+    socketDirectory: directories.socket,
+    provider: plan.model.provider,
+    models: deps.models,
+    caps: plan.model,
+  });
+  life.cleanups.push(() => session.close());
+  const opened: Opened = { staged, session, container: null };
+  const inbox = await deps.openInbox({
+    plan,
+    directory: directories.ipc,
+    poke: () => opened.container?.write(encodeFrame({ type: 'poke' })),
+    flooded: (detail) => life.end({ reason: 'disk', detail, cause: null, text: life.listener.streamed() }),
+  });
+  life.cleanups.push(() => inbox.close());
+  mark('stagedMs');
+  life.news({ kind: 'staged' });
+  return opened;
+};
 
-  const open = async (life: Life): Promise<Opened> => {
-    const { plan, mark } = life.request;
-    const directories = turnDirectories(home, plan.group.folder, plan.invocation);
-    life.cleanups.push(async () => {
-      for (const path of Object.values(directories)) await discardTree(path, home.trash);
-    });
-    const staged = await stage({ plan, directories, notBefore: life.request.acceptedAt }, deps.staging);
-    const { provider } = plan.model;
-    const grant = { invocation: plan.invocation, socketDirectory: directories.socket, provider, models: deps.models };
-    const session = await deps.gateway.open({ ...grant, caps: plan.model });
-    life.cleanups.push(() => session.close());
-    const opened: Opened = { staged, session, container: null };
-    const inbox = await deps.openInbox({
-      plan,
-      directory: directories.ipc,
-      poke: () => opened.container?.write(encodeFrame({ type: 'poke' })),
-      flooded: (detail) => life.end({ reason: 'disk', detail, cause: null, text: life.listener.streamed() }),
-    });
-    life.cleanups.push(() => inbox.close());
-    mark('stagedMs');
-    life.news({ kind: 'staged' });
-    return opened;
+const start = async (deps: LauncherDeps, life: Life, opened: Opened): Promise<RunningContainer> => {
+  const { plan, mark } = life.request;
+  deps.stores.invocations.update(plan.invocation, { state: 'starting' });
+  const container = await deps.runtime.start(containerSpec(plan), life.listener.sink);
+  opened.container = container;
+  life.cleanups.push(() => container.remove(STOP_GRACE_MS));
+  mark('startedMs');
+  life.news({ kind: 'started' });
+  deps.stores.invocations.update(plan.invocation, { state: 'running' });
+  return container;
+};
+
+const initOf = (deps: LauncherDeps, { turn, plan, messages }: LaunchRequest, instructions: string): string => {
+  const { group, session } = turn;
+  const transcript = deps.stores.sessions.transcript({ group, session, ...TRANSCRIPT_WINDOW });
+  return encodeFrame(initFrame({ plan, settings: deps.settings, instructions, transcript, messages }));
+};
+
+/** From here on the container talks; everything that can end its turn is listened to. */
+const converse = (life: Life, { session, staged }: Opened, container: RunningContainer): void => {
+  const { turn, mark } = life.request;
+  session.firstModelRequest.then(() => {
+    mark('firstModelRequestMs');
+    life.news({ kind: 'thinking' });
+  });
+  staged.store.then((made) => (made.ok ? undefined : life.end(endingOfFailure(made.error))));
+  container.exited.then((report) => life.end(endingOfExit(report, life.listener.streamed())));
+  const stop = (): void => container.write(encodeFrame({ type: 'stop', reason: 'cancelled' }));
+  turn.cancelled.addEventListener('abort', stop, { once: true });
+};
+
+const unwind = async (cleanups: readonly Cleanup[], logger: Logger): Promise<void> => {
+  for (const cleanup of [...cleanups].reverse()) {
+    // Each step must run whatever the one before it met; what is left behind, the next sweep removes.
+    await cleanup().catch((err: unknown) => logger.error({ err }, 'a turn could not be cleaned up'));
+  }
+};
+
+const live = async (deps: LauncherDeps, life: Life, ending: Promise<Ending>): Promise<void> => {
+  try {
+    const opened = await open(deps, life);
+    const container = await start(deps, life, opened);
+    container.write(initOf(deps, life.request, opened.staged.instructions));
+    converse(life, opened, container);
+  } catch (thrown) {
+    life.end(endingOfFailure(thrown));
+  }
+  await ending;
+  await unwind(life.cleanups, deps.logger);
+};
+
+/** What ends a turn from outside of it: its limit and its cancelling. Returns what takes them back. */
+const watch = ({ request, listener, end }: Life): (() => void) => {
+  const { cancelled } = request.turn;
+  const { wallMs } = request.plan.limits;
+  const onCancel = () => end(endingOfCancel(cancelled.reason as CancelReason, listener.streamed()));
+  cancelled.addEventListener('abort', onCancel);
+  const timer = wallMs === null ? null : setTimeout(() => end(endingOfTimeout(wallMs, listener.streamed())), wallMs);
+  return () => {
+    cancelled.removeEventListener('abort', onCancel);
+    if (timer !== null) clearTimeout(timer);
   };
+};
 
-  const start = async (life: Life, opened: Opened): Promise<RunningContainer> => {
-    const { plan, mark } = life.request;
-    stores.invocations.update(plan.invocation, { state: 'starting' });
-    const container = await deps.runtime.start(containerSpec(plan), life.listener.sink);
-    opened.container = container;
-    life.cleanups.push(() => container.remove(STOP_GRACE_MS));
-    mark('startedMs');
-    life.news({ kind: 'started' });
-    stores.invocations.update(plan.invocation, { state: 'running' });
-    return container;
-  };
-
-  const converse = (life: Life, opened: Opened, container: RunningContainer): void => {
-    const { turn, plan, messages, mark } = life.request;
-    const { group, session } = turn;
-    const transcript = stores.sessions.transcript({ group, session, ...TRANSCRIPT_WINDOW });
-    const { instructions } = opened.staged;
-    container.write(encodeFrame(initFrame({ plan, settings: deps.settings, instructions, transcript, messages })));
-    opened.session.firstModelRequest.then(() => {
-      mark('firstModelRequestMs');
-      life.news({ kind: 'thinking' });
-    });
-    opened.staged.store.then((made) => (made.ok ? undefined : life.end(endingOfFailure(made.error))));
-    container.exited.then((report) => life.end(endingOfExit(report, life.listener.streamed())));
-    turn.cancelled.addEventListener('abort', () => container.write(encodeFrame({ type: 'stop', reason: 'cancelled' })));
-  };
-
-  const unwind = async (cleanups: readonly Cleanup[]): Promise<void> => {
-    for (const cleanup of [...cleanups].reverse()) {
-      // Each step must run whatever the one before it met; what is left behind, the next sweep removes.
-      await cleanup().catch((err: unknown) => logger.error({ err }, 'a turn could not be cleaned up'));
-    }
-  };
-
-  const live = async (life: Life, ending: Promise<Ending>): Promise<void> => {
-    try {
-      const opened = await open(life);
-      converse(life, opened, await start(life, opened));
-    } catch (thrown) {
-      life.end(endingOfFailure(thrown));
-    }
-    await ending;
-    await unwind(life.cleanups);
-  };
-
-  /** What ends a turn from outside of it: its limit and its cancelling. Returns what takes them back. */
-  const watch = ({ request, listener, end }: Life): (() => void) => {
-    const { cancelled } = request.turn;
-    const { wallMs } = request.plan.limits;
-    const onCancel = () => end(endingOfCancel(cancelled.reason as CancelReason, listener.streamed()));
-    cancelled.addEventListener('abort', onCancel);
-    const timer = wallMs === null ? null : setTimeout(() => end(endingOfTimeout(wallMs, listener.streamed())), wallMs);
-    return () => {
-      cancelled.removeEventListener('abort', onCancel);
-      if (timer !== null) clearTimeout(timer);
-    };
-  };
-
-  return (request) => {
+export const createLauncher =
+  (deps: LauncherDeps): Launcher =>
+  (request) => {
     const { promise, end } = firstEnding();
     const { group: chat, invocation } = request.turn;
-    const news = (item: TurnNews) => feed.publish({ chat, invocation, event: { kind: 'news', news: item } });
-    const listener = createListener({ logger, news, end });
+    const news = (item: TurnNews) => deps.feed.publish({ chat, invocation, event: { kind: 'news', news: item } });
+    const listener = createListener({ logger: deps.logger, news, end });
     const life: Life = { request, listener, cleanups: [], news, end };
     const unwatch = watch(life);
     news({ kind: 'queued' });
-    return { ending: promise, gone: live(life, promise).finally(unwatch), transcript: listener.transcript };
+    return { ending: promise, gone: live(deps, life, promise).finally(unwatch), transcript: listener.transcript };
   };
-};

@@ -58,61 +58,48 @@ const createNoiseLog = (logger: Logger) => {
   };
 };
 
+/** What the agent says while it says it, without what is internal. */
+const createSpeech = (news: ListenerOptions['news']) => {
+  const stripper = createInternalStripper();
+  let said = '';
+  return {
+    push: (delta: string): void => {
+      const shown = stripper.push(delta);
+      if (shown === '') return;
+      said += shown;
+      news({ kind: 'text', delta: shown });
+    },
+    soFar: (): string | null => visible(said),
+  };
+};
+
 export const createListener = ({ logger, news, end }: ListenerOptions): Listener => {
   const transcript = createTranscript();
   const noise = createNoiseLog(logger);
-  const stripper = createInternalStripper();
-  let streamed = '';
+  const speech = createSpeech(news);
 
-  const onText = (delta: string): void => {
-    const shown = stripper.push(delta);
-    if (shown === '') return;
-    streamed += shown;
-    news({ kind: 'text', delta: shown });
-  };
-
-  const soFar = (): string | null => visible(streamed);
-
-  const onFrame = (frame: RunnerFrame): void => {
-    switch (frame.type) {
-      case 'ready':
-      case 'ack':
-        break;
-      case 'progress':
-        news({ kind: 'progress', note: frame.note });
-        break;
-      case 'text':
-        onText(frame.delta);
-        break;
-      case 'transcript':
-        transcript.add(frame.entries);
-        break;
-      case 'usage':
-        logger.debug({ claimed: frame }, 'usage as the runner counts it');
-        break;
-      case 'receipt':
-        logger.info({ receipt: { ...frame, tool: forLog(frame.tool, 100) } }, 'tool call');
-        break;
-      case 'result':
-        end({ reason: 'completed', detail: null, cause: null, text: visible(frame.text) });
-        break;
-      case 'error':
-        end(endingOfError(frame, soFar()));
-        break;
-      default:
-        frame satisfies never;
-    }
+  const onFrame: { readonly [T in RunnerFrame['type']]: (frame: Extract<RunnerFrame, { type: T }>) => void } = {
+    ready: () => {},
+    ack: () => {},
+    progress: ({ note }) => news({ kind: 'progress', note }),
+    text: ({ delta }) => speech.push(delta),
+    transcript: ({ entries }) => transcript.add(entries),
+    usage: (frame) => logger.debug({ claimed: frame }, 'usage as the runner counts it'),
+    receipt: (frame) => logger.info({ receipt: { ...frame, tool: forLog(frame.tool, 100) } }, 'tool call'),
+    result: ({ text }) => end({ reason: 'completed', detail: null, cause: null, text: visible(text) }),
+    error: (frame) => end(endingOfError(frame, speech.soFar())),
   };
 
   const read = createFrameReader({
-    frame: onFrame,
+    // The type of a frame and the table's row are one; TypeScript can't follow that through an index.
+    frame: (frame) => (onFrame[frame.type] as (frame: RunnerFrame) => void)(frame),
     noise: (line) => noise('stdout', line),
-    overflow: (detail) => end({ reason: 'output', detail, cause: null, text: soFar() }),
+    overflow: (detail) => end({ reason: 'output', detail, cause: null, text: speech.soFar() }),
   });
 
   return {
     sink: { stdout: read, stderr: (chunk) => noise('stderr', chunk.subarray(0, 2_000).toString('utf8')) },
-    streamed: soFar,
+    streamed: speech.soFar,
     transcript: transcript.entries,
   };
 };

@@ -25,9 +25,14 @@ export interface Turn {
   readonly cancelled: AbortSignal;
 }
 
-type Slot =
-  | { readonly state: 'running'; readonly turn: Turn; readonly cancel: AbortController; readonly ended: Promise<void> }
-  | { readonly state: 'idle' };
+interface Running {
+  readonly state: 'running';
+  readonly turn: Turn;
+  readonly cancel: AbortController;
+  readonly ended: Promise<void>;
+}
+
+type Slot = Running | { readonly state: 'idle' };
 
 export interface QueueOptions {
   readonly concurrent: number;
@@ -50,6 +55,16 @@ export interface Queue {
   close(): Promise<void>;
 }
 
+/** Runs it to its end; never rejects. */
+const runTurn = async ({ run, onBug }: QueueOptions, turn: Turn): Promise<void> => {
+  try {
+    await run(turn);
+  } catch (thrown) {
+    onBug(turn, thrown);
+    await delay(BUG_PAUSE_MS);
+  }
+};
+
 const keyOf = (group: GroupId, session: SessionName): string => `${session} ${group}`;
 
 export const createQueue = (options: QueueOptions): Queue => {
@@ -59,21 +74,15 @@ export const createQueue = (options: QueueOptions): Queue => {
   const slotOf = (waiting: WaitingSession): Slot =>
     slots.get(keyOf(waiting.group, waiting.session)) ?? { state: 'idle' };
 
-  const running = () => [...slots.values()].flatMap((slot) => (slot.state === 'running' ? [slot] : []));
+  const running = (): Running[] => [...slots.values()].flatMap((slot) => (slot.state === 'running' ? [slot] : []));
 
   const start = ({ group, session }: WaitingSession): void => {
     const cancel = new AbortController();
     const turn: Turn = { invocation: options.newInvocation(), group, session, cancelled: cancel.signal };
-    const ended = options
-      .run(turn)
-      .catch(async (thrown: unknown) => {
-        options.onBug(turn, thrown);
-        await delay(BUG_PAUSE_MS);
-      })
-      .finally(() => {
-        slots.delete(keyOf(group, session));
-        wake();
-      });
+    const ended = runTurn(options, turn).finally(() => {
+      slots.delete(keyOf(group, session));
+      wake();
+    });
     slots.set(keyOf(group, session), { state: 'running', turn, cancel, ended });
   };
 
@@ -85,11 +94,9 @@ export const createQueue = (options: QueueOptions): Queue => {
     for (const waiting of ready.slice(0, free)) start(waiting);
   };
 
-  const end = (slot: { readonly cancel: AbortController }, reason: CancelReason): void => slot.cancel.abort(reason);
-
   const cancel = (invocation: string): boolean => {
     const slot = running().find(({ turn }) => turn.invocation === invocation);
-    if (slot !== undefined) end(slot, 'person');
+    slot?.cancel.abort('person' satisfies CancelReason);
     return slot !== undefined;
   };
 
@@ -99,7 +106,7 @@ export const createQueue = (options: QueueOptions): Queue => {
     cancel,
     close: async () => {
       closed = true;
-      for (const slot of running()) end(slot, 'shutdown');
+      for (const { cancel: cut } of running()) cut.abort('shutdown' satisfies CancelReason);
       await Promise.all(running().map(({ ended }) => ended));
     },
   };

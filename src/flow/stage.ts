@@ -6,6 +6,7 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { composeInstructions } from '../domain/instructions.ts';
+import { toHost } from '../domain/paths.ts';
 import type { InvocationPlan, PlannedMount } from '../domain/plan.ts';
 import { tierRow } from '../domain/tiers.ts';
 import { AppError } from '../errors.ts';
@@ -113,9 +114,10 @@ const stageMount = async (plan: InvocationPlan, mount: PlannedMount, publicPerso
   }
 };
 
-const groupInstructions = async (plan: InvocationPlan): Promise<string | null> => {
-  const mount = plan.mounts.find(({ target }) => target === '/workspace/group');
-  return mount === undefined ? null : readPlanted(mount.source, 'CLAUDE.md');
+/** The group's own instructions lie where its container sees them. */
+const groupInstructions = async ({ mounts }: InvocationPlan): Promise<string | null> => {
+  const place = toHost(mounts, '/workspace/group');
+  return place.ok ? readPlanted(place.host, 'CLAUDE.md') : null;
 };
 
 const instructionsOf = async (plan: InvocationPlan, deps: StageDeps, tiles: ComposedTiles): Promise<string> =>

@@ -1,6 +1,7 @@
 /** What a tool is made of and what it may use. Arguments are parsed before they reach it. */
 import type { z } from 'zod';
-import type { InitFrame, TOOL_NAMES } from '../../../src/protocol.ts';
+import type { ToolName } from '../../../src/domain/tools.ts';
+import type { InitFrame } from '../../../src/protocol.ts';
 import type { AgentTool } from '../agent.ts';
 import type { Ipc } from '../ipc.ts';
 
@@ -13,7 +14,7 @@ export interface ToolContext {
 }
 
 interface ToolDefinition<Input extends z.ZodType> {
-  readonly name: (typeof TOOL_NAMES)[number];
+  readonly name: ToolName;
   readonly description: string;
   readonly input: Input;
   run(input: z.infer<Input>, use: ToolContext & { readonly signal: AbortSignal }): Promise<string>;
