@@ -13,17 +13,35 @@ const DIST = join(ROOT, 'dist');
 const INPUTS = ['src', 'container', 'scripts/build.mjs', 'package-lock.json'];
 const EXECUTABLE = 0o755;
 
-const host = (entry, output, banner = '') => ({
-  output,
-  options: { entryPoints: [entry], target: 'node20', packages: 'external', banner: { js: banner } },
-});
-
 // CommonJS packages inside the bundle call require() for Node's own modules; an ES module has none of its own.
 const REQUIRE =
   "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);";
 
+/** What dockerode brings along for engines elsewhere and for BuildKit's sessions: 25 MB that no unix socket needs. */
+const UNUSED = /^(ssh2|@grpc\/grpc-js|@grpc\/proto-loader|protobufjs)$/;
+/** With whatever they need themselves. */
+const BUNDLED = /^(dockerode|docker-modem)$/;
+
+/** Packages stay outside, but for dockerode, which is taken in without what is not used of it. */
+const packagesOutside = {
+  name: 'packages-outside',
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: UNUSED }, ({ path }) => ({ path, namespace: 'unused' }));
+    onLoad({ filter: /.*/, namespace: 'unused' }, () => ({ contents: 'module.exports = {};' }));
+    onResolve({ filter: /^[^./]/ }, ({ path, kind, importer }) => {
+      const isInside = kind === 'entry-point' || BUNDLED.test(path) || importer.includes('/node_modules/');
+      return isInside ? undefined : { path, external: true };
+    });
+  },
+};
+
+const host = (entry, output, banner = '') => ({
+  output,
+  options: { entryPoints: [entry], target: 'node20', plugins: [packagesOutside], banner: { js: banner } },
+});
+
 const PROGRAMS = [
-  host('src/cli.ts', 'cli.mjs', '#!/usr/bin/env node'),
+  host('src/cli.ts', 'cli.mjs', `#!/usr/bin/env node\n${REQUIRE}`),
   host('src/store/copy-worker.ts', 'copy-worker.mjs'),
   {
     output: 'runner.mjs',

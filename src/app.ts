@@ -3,21 +3,17 @@
  * reverse; a start that fails closes what had been started.
  */
 import { once } from 'node:events';
-import { realpathSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
-import type { Logger } from 'pino';
 import { ulid } from 'ulid';
-import { openAudit } from './audit.ts';
 import { createLocalChannel } from './channels/local.ts';
-import { type Config, type Environment, loadConfig } from './config.ts';
+import type { Config } from './config.ts';
 import type { Group } from './domain/group.ts';
 import { InvocationId } from './domain/ids.ts';
 import { noticeFor } from './domain/notice.ts';
 import { AppError } from './errors.ts';
-import { openDirectory } from './files/beneath.ts';
-import { emptyTrash, makeOwnedDirectory } from './files/tree.ts';
+import { emptyTrash } from './files/tree.ts';
 import { createFeed, type Feed } from './flow/feed.ts';
 import { createLauncher, type Launcher } from './flow/launch.ts';
 import { createPerformer } from './flow/perform.ts';
@@ -28,26 +24,13 @@ import { createReplier, type Replier } from './flow/reply.ts';
 import { createTiles } from './flow/tiles.ts';
 import { createTurnRunner } from './flow/turn.ts';
 import { createInboxOpener } from './flow/turn-inbox.ts';
-import { resolveProviders } from './gateway/providers.ts';
-import { createGateway } from './gateway/server.ts';
-import { type Home, homeAt } from './home.ts';
-import { createLogger } from './logger.ts';
+import { startUpkeep } from './flow/upkeep.ts';
 import { startControl } from './ops/control.ts';
 import type { ControlledSupervisor } from './ops/control-protocol.ts';
 import { createSupervisor } from './ops/supervisor.ts';
 import { packageRoot, packageVersion } from './package-root.ts';
+import { type AppOptions, openParts, type Parts } from './parts.ts';
 import { builtImage, composedTilesDirectory, planFor } from './planning.ts';
-import { createDockerRuntime } from './runtimes/docker.ts';
-import { engineSocket } from './runtimes/engine.ts';
-import { loadSecrets } from './secrets.ts';
-import { createCopier } from './store/copier.ts';
-import { acquireLock } from './store/lock.ts';
-import { openStores } from './store/stores.ts';
-
-export interface AppOptions {
-  readonly homeDir: string;
-  readonly environment: Environment;
-}
 
 export interface App {
   readonly supervisor: ControlledSupervisor;
@@ -68,78 +51,11 @@ const concurrentTurns = (config: Config): number =>
   config.turns.concurrent ??
   Math.max(1, Math.min(availableParallelism() * TURNS_PER_CORE, Math.floor(totalmem() / MEMORY_PER_TURN)));
 
-/** Closes in reverse order what was opened; a failure is logged and does not keep the rest open. */
-const createClosers = (logger: Logger) => {
-  const closers: (() => unknown)[] = [];
-  return {
-    add: (close: () => unknown): void => void closers.push(close),
-    closeAll: async (): Promise<void> => {
-      for (let close = closers.pop(); close !== undefined; close = closers.pop()) {
-        try {
-          await close();
-        } catch (err) {
-          logger.error({ err }, 'a part could not be closed');
-        }
-      }
-    },
-  };
-};
-
-const existingHome = (directory: string): Home => {
-  const home = homeAt(directory);
-  try {
-    return homeAt(realpathSync(home.dir));
-  } catch (cause) {
-    throw new AppError({
-      code: 'not-found',
-      message: `there is no home at ${home.dir}`,
-      hint: `tierclaw --home ${home.dir} init`,
-      cause,
-    });
-  }
-};
-
-/** What stands on its own: files, databases, network clients. */
-const openParts = async ({ homeDir, environment }: AppOptions) => {
-  const home = existingHome(homeDir);
-  const config = await loadConfig(home);
-  const secrets = await loadSecrets(home.envFile);
-  const logger = createLogger({ level: environment.logLevel ?? 'info', home: home.dir, redact: secrets.redact });
-  const closers = createClosers(logger);
-  await mkdir(home.data, { recursive: true, mode: 0o700 });
-  const lock = acquireLock(home.lockFile);
-  closers.add(() => lock.release());
-  const stores = openStores(home, Date.now);
-  closers.add(() => stores.close());
-  const audit = openAudit(home.auditFile, Date.now);
-  closers.add(() => audit.close());
-  await makeOwnedDirectory(home.quarantine, { mode: 0o700 });
-  const quarantine = await openDirectory(home.quarantine);
-  closers.add(() => quarantine.close());
-  const copier = createCopier({
-    workerFile: join(packageRoot(), 'dist', 'copy-worker.mjs'),
-    home,
-    windowMessages: config.history.window,
-    publishEveryMs: config.store.publishEverySeconds * 1000,
-    clock: Date.now,
-  });
-  closers.add(() => copier.close());
-  const providers = resolveProviders(config, secrets);
-  const gateway = createGateway({ providers, secrets, logger });
-  closers.add(() => gateway.close());
-  const socketPath = engineSocket({ socketPath: config.runtime.docker.socket, dockerHost: environment.dockerHost });
-  const runtime = createDockerRuntime({ socketPath, homeId: home.dir, logger });
-  closers.add(() => runtime.close());
-  return { home, config, logger, closers, stores, audit, quarantine, copier, providers, gateway, runtime };
-};
-
-type Parts = Awaited<ReturnType<typeof openParts>>;
-
 const readTrustWarning = (): Promise<string> =>
   readFile(join(packageRoot(), 'groups', 'templates', 'trust-warning.md'), 'utf8');
 
 const buildLauncher = async (parts: Parts, feed: Feed, replier: Replier): Promise<Launcher> => {
-  const { home, config, stores, audit } = parts;
+  const { home, config } = parts;
   const provider = parts.providers.get(config.provider);
   if (provider === undefined) throw new AppError({ code: 'config', message: `no provider "${config.provider}"` });
   const tiles = createTiles({
@@ -151,10 +67,12 @@ const buildLauncher = async (parts: Parts, feed: Feed, replier: Replier): Promis
   return createLauncher({
     ...parts,
     models: provider.models,
-    openInbox: createInboxOpener({ ...parts, perform: createPerformer({ stores, replier, audit }) }),
-    staging: { home, copier: parts.copier, tiles, trustWarning: await readTrustWarning() },
+    openInbox: createInboxOpener({ ...parts, perform: createPerformer({ ...parts, replier }) }),
+    staging: { ...parts, tiles, trustWarning: await readTrustWarning() },
     settings: { api: provider.api, steps: config.turns.steps, commandMs: config.turns.commandSeconds * 1000 },
     feed,
+    clock: Date.now,
+    newId: ulid,
   });
 };
 
@@ -163,7 +81,8 @@ const reportBug =
   ({ stores, logger }: Parts, replier: Replier) =>
   (turn: Turn, thrown: unknown): void => {
     logger.error({ err: thrown, invocation: turn.invocation }, 'a turn broke the supervisor’s own code');
-    stores.inbound.finish(turn.invocation, 'failed');
+    const outcome = { kind: 'dead', error: 'a bug of the supervisor’s; its log has it' } as const;
+    stores.inbound.settle({ invocation: turn.invocation, untouched: [], outcome });
     const text = noticeFor('failed', null, turn.invocation);
     void replier.deliver({ chat: turn.group, text, invocation: turn.invocation });
   };
@@ -175,26 +94,44 @@ const buildWalk = async (parts: Parts, engine: EngineWatch) => {
   const feed = createFeed();
   const local = createLocalChannel({ clock, newId: ulid });
   const channels = new Map([[local.instance, local]]);
-  const replier = createReplier({ stores, channels, clock, logger });
+  const replier = createReplier({ ...parts, channels, clock });
   const launch = await buildLauncher(parts, feed, replier);
   const context = { home, config, image: builtImage(home) };
   const plan = (group: Group, { invocation }: Turn) => planFor(context, group, invocation);
-  const answer = createTurnRunner({ stores, feed, replier, launch, plan, clock, logger });
+  const retry = { attempts: config.queue.retries, firstMs: config.queue.retrySeconds * 1000 };
+  const turns = createTurnRunner({ stores, feed, replier, launch, plan, retry, clock, logger });
   const queue = createQueue({
     concurrent: concurrentTurns(config),
     waiting: () => stores.inbound.waiting(),
     newInvocation: () => InvocationId.parse(ulid()),
     run: async (turn) => {
       if (engine.report() === null) await engine.settle();
-      await answer(turn);
+      await turns.run(turn);
     },
+    follow: turns.follow,
+    clock,
     onBug: reportBug(parts, replier),
   });
-  const receive = createReceiver({ stores, wake: queue.wake, logger });
+  const receive = createReceiver({ stores, replier, backlog: config.queue.backlog, wake: () => queue.wake(), logger });
   return { feed, local, channels, replier, queue, receive, image: context.image };
 };
 
 type Walk = Awaited<ReturnType<typeof buildWalk>>;
+
+/** Work that came in by the database alone (a replayed dead letter) is found this soon. */
+const QUEUE_EVERY_MS = 1_000;
+const OUTBOX_EVERY_MS = 1_000;
+const RECONCILE_EVERY_MS = 60_000;
+
+const upkeepOf = (parts: Parts, { queue, replier }: Walk, engine: EngineWatch) =>
+  startUpkeep(
+    [
+      { name: 'queue', everyMs: QUEUE_EVERY_MS, run: async () => queue.wake() },
+      { name: 'outbox', everyMs: OUTBOX_EVERY_MS, run: () => replier.sendDue() },
+      { name: 'reconcile', everyMs: RECONCILE_EVERY_MS, run: engine.settle },
+    ],
+    parts.logger,
+  );
 
 const startAll = async (parts: Parts, walk: Walk, engine: EngineWatch): Promise<void> => {
   const { logger, closers } = parts;
@@ -202,7 +139,6 @@ const startAll = async (parts: Parts, walk: Walk, engine: EngineWatch): Promise<
   reapRecords(parts);
   await engine.settle();
   closers.add(() => walk.queue.close());
-  await walk.replier.resume();
   for (const channel of walk.channels.values()) {
     await channel.start(async (message) => void walk.receive(message));
     closers.add(() => channel.close());
@@ -213,6 +149,8 @@ const startAll = async (parts: Parts, walk: Walk, engine: EngineWatch): Promise<
       if (event.kind === 'news') walk.channels.get(instance)?.follow(chat, invocation, event.news);
     }),
   );
+  const upkeep = upkeepOf(parts, walk, engine);
+  closers.add(() => upkeep.close());
   logger.info({ image: walk.image, engine: engine.report()?.version ?? null }, 'supervisor started');
   walk.queue.wake();
 };
@@ -222,8 +160,10 @@ export const openApp = async (options: AppOptions): Promise<App> => {
   const parts = await openParts(options);
   const stop = new AbortController();
   const stopped = once(stop.signal, 'abort').then(() => undefined);
-  const engine = createEngineWatch(parts);
+  const turns: { live: () => ReadonlySet<string> } = { live: () => new Set() };
+  const engine = createEngineWatch({ ...parts, live: () => turns.live() });
   const walk = await buildWalk(parts, engine);
+  turns.live = () => new Set(walk.queue.running().map(({ invocation }) => invocation));
   const supervisor = createSupervisor({
     ...parts,
     ...walk,

@@ -5,48 +5,15 @@
 import { readFile } from 'node:fs/promises';
 import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
+import { CapsOverride } from './domain/caps.ts';
 import { AgentAlias } from './domain/ids.ts';
+import { Price, PriceKey } from './domain/prices.ts';
+import { Provider, ProviderName } from './domain/provider-config.ts';
+import { TierName } from './domain/tiers.ts';
 import { AppError, isErrno } from './errors.ts';
 import type { Home } from './home.ts';
 
-const SecretName = z
-  .string()
-  .regex(/^[A-Z][A-Z0-9_]{0,63}$/, 'the name of a secret in .env: A-Z, 0-9 and _')
-  .describe('Names a secret in the home’s .env; the value itself never stands in this file.');
-
-const Model = z.string().min(1).max(200);
-
-const ProviderCommon = {
-  /** Models that may be asked for; the first is the default. */
-  models: z.array(Model).min(1).describe('Models that chats may use; the first is the default.'),
-};
-
-const Provider = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('rehearsal').describe('The built-in stand-in: no account, no network, says what it is.'),
-  }),
-  z.strictObject({
-    kind: z.literal('anthropic'),
-    ...ProviderCommon,
-    baseUrl: z
-      .url({ protocol: /^https?$/ })
-      .default('https://api.anthropic.com')
-      .describe('Where the API is.'),
-    apiKey: SecretName.optional().describe('API-key mode: the secret sent as x-api-key.'),
-    oauthToken: SecretName.optional().describe('OAuth mode: the secret sent as a bearer token with its beta header.'),
-  }),
-  z.strictObject({
-    kind: z.literal('openai-compatible'),
-    ...ProviderCommon,
-    baseUrl: z.url({ protocol: /^https?$/ }).describe('The API’s root, e.g. http://127.0.0.1:11434/v1.'),
-    apiKey: SecretName.optional().describe('The secret sent as a bearer token, where the server wants one.'),
-  }),
-]);
 export type ProviderConfig = z.infer<typeof Provider>;
-
-const ProviderName = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'a provider name is 1–32 characters of a-z, 0-9 and -');
 
 const Ceiling = z
   .strictObject({
@@ -80,6 +47,13 @@ export const Config = z.strictObject({
     .record(ProviderName, Provider)
     .default({})
     .describe('Model providers by name; `rehearsal` is always there.'),
+  prices: z
+    .record(PriceKey, Price)
+    .default({})
+    .describe(
+      'What models cost, by <model> or <provider>/<model>, * for any characters; goes before the shipped list.',
+    ),
+  caps: z.partialRecord(TierName, CapsOverride).default({}).describe('By tier: caps that differ from the tier’s own.'),
   agents: z
     .record(AgentAlias, z.strictObject({}))
     .default({})
@@ -116,6 +90,30 @@ export const Config = z.strictObject({
         .describe('Turns at once; default: from cores and memory.'),
       steps: z.number().int().min(1).max(1000).default(50).describe('Model requests in one turn.'),
       commandSeconds: z.number().int().min(1).max(3600).default(120).describe('Longest shell command.'),
+    })
+    .prefault({}),
+  queue: z
+    .strictObject({
+      backlog: z
+        .number()
+        .int()
+        .min(1)
+        .max(100_000)
+        .default(1000)
+        .describe('Messages that may wait in one chat; newer ones become dead letters.'),
+      retries: z
+        .number()
+        .int()
+        .min(0)
+        .max(20)
+        .default(5)
+        .describe('So often a message is tried again after trouble with engine or provider.'),
+      retrySeconds: z
+        .number()
+        .min(0.01)
+        .max(300)
+        .default(5)
+        .describe('The first wait; each further one is twice as long.'),
     })
     .prefault({}),
   history: z

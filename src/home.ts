@@ -24,6 +24,8 @@ export interface Home {
   readonly ipc: string;
   readonly sockets: string;
   readonly quarantine: string;
+  /** Copies of files that were sent into chats. */
+  readonly outfiles: string;
   readonly trash: string;
   readonly logs: string;
   readonly auditFile: string;
@@ -52,6 +54,7 @@ export const homeAt = (directory: string): Home => {
     ipc: join(data, 'ipc'),
     sockets: join(data, 'run'),
     quarantine: join(data, 'quarantine'),
+    outfiles: join(data, 'outfiles'),
     trash: join(data, 'trash'),
     logs: join(data, 'logs'),
     auditFile: join(data, 'audit.jsonl'),

@@ -4,11 +4,12 @@ import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Config } from './config.ts';
+import { overrideCaps } from './domain/caps.ts';
 import type { Group } from './domain/group.ts';
 import { AgentAlias, GroupFolder, GroupId, InvocationId } from './domain/ids.ts';
 import type { InvocationPlan } from './domain/plan.ts';
 import { type Ceiling, planInvocation } from './domain/spec.ts';
-import { type TierName, type TierRow, tierRow } from './domain/tiers.ts';
+import { type TierModelCaps, type TierName, type TierRow, tierRow } from './domain/tiers.ts';
 import { isErrno } from './errors.ts';
 import { agentWorkspace, groupDirectory, type Home, turnDirectories } from './home.ts';
 
@@ -25,6 +26,10 @@ const ceilingOf = ({ ceiling }: Config): Ceiling => ({
   memoryBytes: ceiling.memoryShare === null ? null : Math.floor(ceiling.memoryShare * totalmem()),
   wallMs: ceiling.turnMinutes === null ? null : Math.floor(ceiling.turnMinutes * 60_000),
 });
+
+/** The tier's caps, with what the operator's file says otherwise. */
+export const modelCaps = (config: Config, tier: TierName): TierModelCaps =>
+  overrideCaps(tierRow(tier).model, config.caps[tier] ?? {});
 
 /** The provider's default model. */
 const modelOf = (config: Config): { provider: string; name: string } => {
@@ -63,7 +68,7 @@ export const composedTilesDirectory = (home: Home, row: TierRow): string => join
 
 export const planFor = (context: PlanContext, group: Group, invocation: InvocationId): InvocationPlan => {
   const { home, config, image } = context;
-  const row = tierRow(group.tier);
+  const row = { ...tierRow(group.tier), model: modelCaps(config, group.tier) };
   return planInvocation({
     invocation,
     home: home.dir,

@@ -14,6 +14,8 @@ export const INIT_BYTES_MAX = 16 * 1024 * 1024;
 export const IPC_FILE_BYTES_MAX = 1024 * 1024;
 /** A chat text that a container sends, in UTF-16 units. */
 export const REPLY_CHARS_MAX = 50_000;
+/** What goes with a file, in UTF-16 units: networks take 1,024. */
+export const CAPTION_CHARS_MAX = 1000;
 
 /** Where things are inside every container. */
 export const CONTAINER = {
@@ -131,6 +133,14 @@ export const MessageRequest = z.discriminatedUnion('type', [
     id: RequestId,
     text: z.string().min(1).max(REPLY_CHARS_MAX),
     /** A group id; left out: the own chat. */
+    chat: z.string().max(300).optional(),
+  }),
+  z.strictObject({
+    type: z.literal('send_file'),
+    id: RequestId,
+    /** Absolute, as the container names it. */
+    path: z.string().min(1).max(4096),
+    caption: z.string().max(CAPTION_CHARS_MAX).optional(),
     chat: z.string().max(300).optional(),
   }),
 ]);

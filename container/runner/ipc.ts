@@ -20,8 +20,9 @@ export interface FollowUp {
   readonly message: PromptMessage;
 }
 export type Answer = Extract<InputFile, { type: 'answer' }>;
+type WithoutId<Request> = Request extends unknown ? Omit<Request, 'id'> : never;
 /** A request without the id, which is chosen here. */
-export type NewRequest = Omit<MessageRequest, 'id'>;
+export type NewRequest = WithoutId<MessageRequest>;
 
 export interface IpcOptions {
   readonly directory: string;

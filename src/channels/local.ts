@@ -6,18 +6,19 @@ import { userInfo } from 'node:os';
 import type { GroupId } from '../domain/ids.ts';
 import type { InboundMessage } from '../domain/message.ts';
 import { AppError } from '../errors.ts';
-import type { Channel, OutgoingMessage, TurnNews } from './channel.ts';
+import type { Channel, OutgoingFile, OutgoingMessage, TurnNews } from './channel.ts';
 
 /** The part of a group id before the colon. */
 export const LOCAL_INSTANCE = 'local';
 
 /** What a subscriber of a chat is told. */
 export type LocalEvent =
-  | { readonly kind: 'message'; readonly message: OutgoingMessage }
+  | { readonly kind: 'message'; readonly message: OutgoingMessage | OutgoingFile }
   | { readonly kind: 'news'; readonly invocation: string; readonly news: TurnNews };
 
 export interface LocalChannel extends Channel {
   follow(chat: GroupId, invocation: string, news: TurnNews): void;
+  sendFile(message: OutgoingFile): Promise<'shown'>;
   /** Resolves when the message has been taken in (stored). Throws AppError `not-running` before start and after close. */
   submit(message: { readonly chat: GroupId; readonly text: string }): Promise<{ readonly messageId: string }>;
   /** The listener is called at once and must not throw. The returned function ends it and may be called twice. */
@@ -40,6 +41,10 @@ const operatorName = (): string => {
     return 'operator'; // No passwd entry: the name is for display alone.
   }
 };
+
+/** On the operator's own machine the copy is the delivery: the text says where it lies. */
+const withPlace = ({ text, file }: OutgoingFile): string =>
+  `${text === '' ? '' : `${text}\n`}[file "${file.name}", ${file.bytes} bytes: ${file.path}]`;
 
 export const createLocalChannel = ({ clock, newId }: LocalChannelOptions): LocalChannel => {
   const listeners = new Map<GroupId, Set<Listener>>();
@@ -75,6 +80,10 @@ export const createLocalChannel = ({ clock, newId }: LocalChannelOptions): Local
       return () => unsubscribe(chat, own);
     },
     send: async (message) => tell(message.chat, { kind: 'message', message }),
+    sendFile: async (message) => {
+      tell(message.chat, { kind: 'message', message: { ...message, text: withPlace(message) } });
+      return 'shown';
+    },
     follow: (chat, invocation, news) => tell(chat, { kind: 'news', invocation, news }),
     close: async () => {
       state.receive = null;

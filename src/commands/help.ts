@@ -5,7 +5,7 @@ import { renderTable } from './table.ts';
 const MEANING: Readonly<Record<ErrorCode, string>> = {
   internal: 'a bug of ours',
   usage: 'the command line was not understood',
-  config: 'tierclaw.yaml, .env or a database can’t be used',
+  config: 'tierclaw.yaml, .env or a database can’t be used; or doctor found something to mend',
   'not-found': 'a group, home, file or turn that isn’t there',
   conflict: 'something is there already',
   refused: 'not allowed',
@@ -30,11 +30,36 @@ const EXAMPLES = [
   ['tierclaw chat --group lobby', 'talk to the agent of a group'],
   ["tierclaw chat --group lobby --once 'run: id' --json", 'one message, the outcome as JSON'],
   ['tierclaw plan lobby', 'what a turn of that group gets'],
+  ['tierclaw spend --days 30', 'what each group has used of its model budget'],
   ['tierclaw groups register local:team --folder team', 'register a chat; without --tier it gets the least'],
   ['tierclaw logs --group lobby --follow', 'watch what happens'],
+  ['tierclaw doctor', 'what is wrong here, and how to mend it'],
+  ['tierclaw runs list --group lobby', 'its last turns: how long, and how they ended'],
+  ['tierclaw dead list', 'what got stuck; tierclaw dead replay --all once it is mended'],
 ];
 
+/** Examples of single commands, below their own help. */
+const EXAMPLES_OF = {
+  doctor: [
+    ['tierclaw doctor', 'a line per check: ✓ good, ! to be known, ✗ to be mended; status 3 where there is a ✗'],
+    ['tierclaw doctor --json', '{"checks":[{"id","title","status","found","hint"}],"ok"}'],
+  ],
+  logs: [
+    ['tierclaw logs --group lobby --follow', 'watch one group'],
+    ['tierclaw logs --run 01JZX3V5W8Y6T2Q4R7S9A1B3C5', 'all that one turn has logged'],
+    ['tierclaw logs --lines 500 --json', 'as it was written: a JSON object per line'],
+  ],
+  'runs list': [
+    ['tierclaw runs list --limit 5', 'the last five turns'],
+    ['tierclaw runs list --group lobby --json', 'those of a group, as data'],
+  ],
+  'runs show': [['tierclaw runs show 01JZX3V5W8Y6T2Q4R7S9A1B3C5', 'phases, end, model use, tool calls']],
+} as const;
+
 const INDENT = 2;
+
+export const helpFor = (command: keyof typeof EXAMPLES_OF): string =>
+  `\nExamples:\n${renderTable(EXAMPLES_OF[command], INDENT)}`;
 
 export const helpAfter = (): string =>
   [

@@ -1,48 +1,30 @@
 /** The command table: words and options as commander parses them, and the function that each of them runs. */
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { DEFAULT_TIER, TIER_NAMES } from '../domain/tiers.ts';
 import { AppError, EXIT_STATUS } from '../errors.ts';
 import { packageVersion } from '../package-root.ts';
 import { type ChatOptions, chat } from './chat.ts';
-import type { CommandContext, CommandResult } from './context.ts';
+import { type DeadSelection, dropDead, listDead, replayDead, showDead } from './dead.ts';
+import { doctor } from './doctor.ts';
 import { down } from './down.ts';
 import { listGroups, register, showGroup } from './groups.ts';
 import type { Registration } from './groups-register.ts';
-import { helpAfter } from './help.ts';
+import { helpAfter, helpFor } from './help.ts';
 import { buildImage, showImage } from './image.ts';
 import { init } from './init.ts';
 import { type LogsOptions, logs } from './logs.ts';
 import { type PlanOptions, plan } from './plan.ts';
+import { listRuns, type RunsOptions, showRun } from './runs.ts';
+import { type SpendOptions, spend } from './spend.ts';
 import { status } from './status.ts';
 import { up } from './up.ts';
-
-/** A number is an exit status of a command that has printed what there was; null: printed, and all is well. */
-export type Run = (context: CommandContext) => Promise<CommandResult | number | null>;
+import { type Choose, countUpTo, DAYS_MAX, LINES_MAX, RUNS_MAX, type Run, verb, withGlobals } from './words.ts';
 
 /** What a command line asks for. */
 export type Parsed =
   | { readonly kind: 'run'; readonly run: Run; readonly json: boolean; readonly homeDir: string | undefined }
   /** Help or version. */
   | { readonly kind: 'text'; readonly text: string; readonly status: number };
-
-type Choose = (command: Command, run: Run) => void;
-
-const LINES_MAX = 100_000;
-
-const lineCount = (text: string): number => {
-  const count = Number(text);
-  if (Number.isInteger(count) && count >= 1 && count <= LINES_MAX) return count;
-  throw new InvalidArgumentError(`a number of lines is 1–${LINES_MAX}.`);
-};
-
-/** On every command, so that they may stand before or after it. */
-const withGlobals = (command: Command): Command =>
-  command
-    .option('--home <dir>', 'the home to work on (default: TIERCLAW_HOME, else the checkout)')
-    .option('--json', 'print data instead of text');
-
-const verb = (parent: Command, words: string, summary: string): Command =>
-  withGlobals(parent.command(words).description(summary));
 
 const addLifecycle = (program: Command, choose: Choose): void => {
   const initCommand = verb(program, 'init', 'make a home, or what is missing of it');
@@ -55,6 +37,10 @@ const addLifecycle = (program: Command, choose: Choose): void => {
   downCommand.action(() => choose(downCommand, down));
   const statusCommand = verb(program, 'status', 'what the supervisor is doing');
   statusCommand.action(() => choose(statusCommand, status));
+  const doctorCommand = verb(program, 'doctor', 'what is wrong on this machine and in this home, and how to mend it');
+  doctorCommand
+    .addHelpText('after', helpFor('doctor'))
+    .action(() => choose(doctorCommand, (context) => doctor(context)));
 };
 
 const addTalk = (program: Command, choose: Choose): void => {
@@ -66,9 +52,57 @@ const addTalk = (program: Command, choose: Choose): void => {
   const logsCommand = verb(program, 'logs', 'the supervisor’s log');
   logsCommand
     .option('-g, --group <group>', 'only lines of that group')
-    .option('-n, --lines <count>', 'how many of the last lines', lineCount, 50)
+    .option('-r, --run <id>', 'only lines of that run; ids: tierclaw runs list')
+    .option('-n, --lines <count>', 'how many of the last lines', countUpTo('lines', LINES_MAX), 50)
     .option('-f, --follow', 'go on with new lines as they come', false)
+    .addHelpText('after', helpFor('logs'))
     .action((options: LogsOptions) => choose(logsCommand, (context) => logs(context, options)));
+};
+
+const addRuns = (program: Command, choose: Choose): void => {
+  const runs = program.command('runs').description('what turns have been: phases, ends, tool calls');
+  const list = verb(runs, 'list', 'the last turns, newest first');
+  list
+    .option('-g, --group <group>', 'only those of that group')
+    .option('-n, --limit <count>', 'how many', countUpTo('runs', RUNS_MAX), 20)
+    .addHelpText('after', helpFor('runs list'))
+    .action((options: RunsOptions) => choose(list, (context) => listRuns(context, options)));
+  const show = verb(runs, 'show', 'one turn');
+  show
+    .argument('<id>', 'as `runs list` and the log name it')
+    .addHelpText('after', helpFor('runs show'))
+    .action((id: string) => choose(show, (context) => showRun(context, id)));
+};
+
+const addSpend = (program: Command, choose: Choose): void => {
+  const command = verb(program, 'spend', 'requests, tokens and money of each group, by day, beside their caps');
+  command
+    .option('-g, --group <group>', 'folder, id or name (default: all)')
+    .option('-n, --days <count>', 'how many days, today among them', countUpTo('days', DAYS_MAX), 7)
+    .action((options: SpendOptions) => choose(command, (context) => spend(context, options)));
+};
+
+const addDead = (program: Command, choose: Choose): void => {
+  const dead = program.command('dead').description('messages nobody answered, replies no network took');
+  const list = verb(dead, 'list', 'all of them, oldest first');
+  list
+    .option('-g, --group <group>', 'only those of that group')
+    .action((selection: DeadSelection) => choose(list, (context) => listDead(context, selection)));
+  const show = verb(dead, 'show', 'one, with its whole text and why');
+  show
+    .argument('<id>', 'as `dead list` names it')
+    .action((id: string) => choose(show, (context) => showDead(context, id)));
+  for (const [word, act, summary] of [
+    ['replay', replayDead, 'have them tried again, with all their attempts'],
+    ['drop', dropDead, 'give them up; their texts stay in the chat’s history'],
+  ] as const) {
+    const command = verb(dead, word, summary);
+    command
+      .argument('[ids...]', 'as `dead list` names them')
+      .option('-g, --group <group>', 'all of that group')
+      .option('--all', 'all there are')
+      .action((ids: string[], selection: DeadSelection) => choose(command, (context) => act(context, ids, selection)));
+  }
 };
 
 const addPlan = (program: Command, choose: Choose): void => {
@@ -146,7 +180,8 @@ export const parseCommandLine = async (words: readonly string[]): Promise<Parsed
   };
   const program = new Command();
   configure(program, (text) => printed.push(text));
-  for (const add of [addLifecycle, addTalk, addPlan, addGroups, addImage]) add(program, choose);
+  for (const add of [addLifecycle, addTalk, addRuns, addDead, addSpend, addPlan, addGroups, addImage])
+    add(program, choose);
   try {
     await program.parseAsync([...words], { from: 'user' });
   } catch (thrown) {

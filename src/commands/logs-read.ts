@@ -1,10 +1,8 @@
-/** Reads a growing file of lines: its last ones backwards from the end, then what is added. Bytes become text by whole lines. */
+/** The last lines of a log, read backwards from its end. Bytes become text by whole lines. */
 import { type FileHandle, open } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isErrno } from '../errors.ts';
 
 const CHUNK_BYTES = 64 * 1024;
-const POLL_MS = 200;
 const NEWLINE = 0x0a;
 
 /** Where a reading of the file ended. */
@@ -19,20 +17,20 @@ export interface LogTail {
   readonly end: LogPosition;
 }
 
-const readRange = async (file: FileHandle, from: number, to: number): Promise<Buffer> => {
+export const readRange = async (file: FileHandle, from: number, to: number): Promise<Buffer> => {
   const buffer = Buffer.alloc(to - from);
   const { bytesRead } = await file.read(buffer, 0, buffer.length, from);
   return buffer.subarray(0, bytesRead);
 };
 
-const linesOf = (bytes: Buffer): string[] =>
+export const linesOf = (bytes: Buffer): string[] =>
   bytes
     .toString('utf8')
     .split('\n')
     .filter((line) => line !== '');
 
 /** Null where there is no such file. */
-const openIfThere = async (path: string): Promise<FileHandle | null> => {
+export const openIfThere = async (path: string): Promise<FileHandle | null> => {
   try {
     return await open(path, 'r');
   } catch (thrown) {
@@ -41,10 +39,22 @@ const openIfThere = async (path: string): Promise<FileHandle | null> => {
   }
 };
 
-interface TailRequest {
+export interface TailRequest {
   readonly count: number;
   readonly accept: (line: string) => boolean;
+  /** True: a last line that has not ended yet is left to whoever reads on. */
+  readonly wholeLines?: boolean;
 }
+
+/** Where the last whole line ends. */
+const endOfLines = async (file: FileHandle, size: number): Promise<number> => {
+  for (let to = size; to > 0; to -= CHUNK_BYTES) {
+    const from = Math.max(0, to - CHUNK_BYTES);
+    const at = (await readRange(file, from, to)).lastIndexOf(NEWLINE);
+    if (at >= 0) return from + at + 1;
+  }
+  return 0;
+};
 
 const tailOf = async (file: FileHandle, size: number, { count, accept }: TailRequest): Promise<string[]> => {
   const found: string[] = [];
@@ -69,36 +79,9 @@ export const tailLines = async (path: string, request: TailRequest): Promise<Log
   if (file === null) return null;
   try {
     const { size, ino } = await file.stat();
-    return { lines: await tailOf(file, size, request), end: { inode: ino, offset: size } };
+    const offset = request.wholeLines === true ? await endOfLines(file, size) : size;
+    return { lines: await tailOf(file, offset, request), end: { inode: ino, offset } };
   } finally {
     await file.close();
   }
 };
-
-const START: LogPosition = { inode: -1, offset: 0 };
-
-/** Whole lines after that position; begins anew in a file that was replaced or cut. */
-const readAdded = async (path: string, after: LogPosition): Promise<LogTail> => {
-  const file = await openIfThere(path);
-  if (file === null) return { lines: [], end: START };
-  try {
-    const { size, ino } = await file.stat();
-    const from = ino === after.inode && size >= after.offset ? after.offset : 0;
-    const bytes = await readRange(file, from, size);
-    const whole = bytes.lastIndexOf(NEWLINE) + 1;
-    return { lines: linesOf(bytes.subarray(0, whole)), end: { inode: ino, offset: from + whole } };
-  } finally {
-    await file.close();
-  }
-};
-
-/** Lines as they are added, until the signal is aborted. */
-export async function* followLines(path: string, after: LogPosition, signal: AbortSignal): AsyncGenerator<string> {
-  let position = after;
-  while (!signal.aborted) {
-    const added = await readAdded(path, position);
-    position = added.end;
-    yield* added.lines;
-    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined); // Aborted: the loop's condition ends it.
-  }
-}

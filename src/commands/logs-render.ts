@@ -7,6 +7,7 @@ const LogLine = z.looseObject({
   level: z.union([z.string(), z.number()]).optional(),
   msg: z.string().optional(),
   group: z.string().optional(),
+  invocation: z.string().optional(),
 });
 export type LogLine = z.infer<typeof LogLine>;
 
@@ -58,3 +59,6 @@ export const isOfGroup = (text: string, names: ReadonlySet<string>): boolean => 
   const group = parseLogLine(text)?.group;
   return group !== undefined && names.has(group);
 };
+
+/** True where the line was written during that run. */
+export const isOfRun = (text: string, run: string): boolean => parseLogLine(text)?.invocation === run;

@@ -144,7 +144,7 @@ const modelRows = ({ model }: InvocationPlan): string[][] => [
   ['provider', `${model.provider}, ${model.name}`],
   ['requests', `${model.requestsPerMinute} a minute, ${model.concurrent} at once`],
   ['one request', `${formatCount(model.maxTokens)} max tokens, ${formatBytes(model.bodyBytes)} body`],
-  ['a day', `${formatCount(model.tokensPerDay)} tokens, ${model.usdPerDay} USD`],
+  ['a day', `${orUnlimited(model.tokensPerDay, formatCount)} tokens, ${orUnlimited(model.usdPerDay, String)} USD`],
 ];
 
 const INDENT = 2;

@@ -60,7 +60,7 @@ const notYet =
 /** Every kind of request there is; a kind that isn't here is refused. */
 const RULES: ReadonlyMap<string, Rule> = new Map([
   ['message', mayAddress],
-  ['send_file', notYet(mayAddress)],
+  ['send_file', mayAddress],
   ['send_voice', notYet(mayAddress)],
   ['react_to_message', notYet(mayAddress)],
   ['schedule_task', notYet(maySchedule)],

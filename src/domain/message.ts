@@ -15,3 +15,13 @@ export const InboundMessage = z.strictObject({
   replyToId: z.string().max(200).nullable(),
 });
 export type InboundMessage = z.infer<typeof InboundMessage>;
+
+/** A file on its way out: a copy of the host's own, nothing that a container can still change. */
+export const SentFile = z.strictObject({
+  /** Fit for display, and for a file's name on any network. */
+  name: z.string().min(1).max(200),
+  bytes: z.number().int().nonnegative(),
+  /** Absolute, on the host. */
+  path: z.string(),
+});
+export type SentFile = z.infer<typeof SentFile>;

@@ -48,6 +48,7 @@ const toolsOf = (row: TierRow): ToolName[] => [
   ...(row.rights.shell ? (['bash'] as const) : []),
   ...(row.rights.fileTools ? FILE_TOOLS : []),
   'send_message',
+  'send_file',
 ];
 
 export const planInvocation = (input: PlanInput): InvocationPlan => {

@@ -77,8 +77,9 @@ export interface TierModelCaps {
   readonly concurrent: number;
   readonly maxTokens: number;
   readonly bodyBytes: number;
-  readonly tokensPerDay: number;
-  readonly usdPerDay: number;
+  /** Per group and UTC day, input and output together; null: no cap. */
+  readonly tokensPerDay: number | null;
+  readonly usdPerDay: number | null;
 }
 
 export interface TierRow {

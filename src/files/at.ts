@@ -93,11 +93,12 @@ const readAll = async (file: OpenedFile, name: string): Promise<Found<Buffer>> =
   // One byte more than it had: filling it shows that the file grew.
   const buffer = Buffer.alloc(file.size + 1);
   let length = 0;
-  while (length < buffer.length) {
-    const { bytesRead } = await file.handle.read(buffer, length, buffer.length - length, length);
-    if (bytesRead === 0) break;
-    length += bytesRead;
-  }
+  let read: { bytesRead: number };
+  do {
+    read = await file.handle.read(buffer, length, buffer.length - length, length);
+    length += read.bytesRead;
+    // Each read asks for more than the rest, so one that ends exactly there has met the end of the file.
+  } while (read.bytesRead > 0 && length < file.size);
   return length === file.size
     ? found(buffer.subarray(0, length))
     : refusal('changed', name, 'changed while it was read');
@@ -109,7 +110,8 @@ export const readFileAt = async (at: FileHandle, name: string, maxBytes: number)
   try {
     return await readAll(file.value, name);
   } finally {
-    await file.value.handle.close();
+    // Nobody has to wait for it: what was read is ours, and a descriptor that was only read from closes without fail.
+    file.value.handle.close().catch(() => undefined);
   }
 };
 

@@ -4,6 +4,7 @@ import { type PublicCause, providerCause } from '../domain/notice.ts';
 import { type AppError, toAppError } from '../errors.ts';
 import type { RunnerFrame } from '../protocol.ts';
 import type { ExitReport } from '../runtimes/runtime.ts';
+import type { RetryRule, Settlement } from '../store/inbound.ts';
 import type { CancelReason } from './queue.ts';
 
 export interface Ending {
@@ -60,3 +61,16 @@ export const endingOfCancel = (reason: CancelReason, streamed: string | null): E
   cause: null,
   text: streamed,
 });
+
+const PASSING: ReadonlySet<PublicCause> = new Set(['engine', 'provider-busy', 'provider-down']);
+
+/**
+ * What becomes of a turn's messages. Trouble with engine or provider may pass, so they are tried again, unless the
+ * agent has spoken already: it would say it twice. What the operator can mend becomes a dead letter; the rest is over.
+ */
+export const outcomeOf = (ending: Ending, rule: RetryRule, hasSpoken: boolean): Settlement['outcome'] => {
+  const error = ending.detail ?? ending.reason;
+  if (ending.reason === 'completed') return { kind: 'done' };
+  if (PASSING.has(ending.cause) && !hasSpoken) return { kind: 'retry', rule, error };
+  return PASSING.has(ending.cause) || ending.reason === 'failed' ? { kind: 'dead', error } : { kind: 'failed' };
+};

@@ -8,6 +8,8 @@ export type TurnEvent =
   /** These messages are the turn's to answer. */
   | { readonly kind: 'taken'; readonly messages: readonly string[] }
   | { readonly kind: 'news'; readonly news: TurnNews }
+  /** It ended without an answer, and another turn will answer its messages. */
+  | { readonly kind: 'postponed'; readonly reason: EndReason; readonly detail: string | null }
   | {
       readonly kind: 'done';
       readonly reason: EndReason;

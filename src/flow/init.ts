@@ -2,6 +2,7 @@
 import type { InboundMessage } from '../domain/message.ts';
 import type { InvocationPlan } from '../domain/plan.ts';
 import type { InitFrame, TranscriptEntry } from '../protocol.ts';
+import { promptMessage } from './follow-ups.ts';
 
 /** The runner's own limit lies this much below the host's, so that it can end with what it has. */
 const RUNNER_MARGIN_MS = 5_000;
@@ -41,7 +42,7 @@ export const initFrame = ({ plan, settings, instructions, transcript, messages }
   },
   tools: [...plan.tools],
   transcript: [...transcript],
-  messages: messages.map(({ id, senderName, text, at }) => ({ id, sender: senderName, text, at })),
+  messages: messages.map(promptMessage),
   limits: {
     steps: settings.steps,
     turnMs: Math.max(1, (plan.limits.wallMs ?? UNLIMITED_MS) - RUNNER_MARGIN_MS),

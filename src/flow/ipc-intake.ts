@@ -169,12 +169,13 @@ export const createIntake = (options: IntakeOptions): Intake => {
   };
 
   const accept = async (box: Box, name: string, request: Request): Promise<void> => {
+    // Its id is remembered from here on, so a file that can't be removed is not performed again.
+    performer.perform(request);
     const removed = await box.directory.remove(name);
     if (!removed.ok && removed.reason !== 'missing') {
       stuck.add(`${box.name}/${name}`);
       onRefusal('stuck', `${box.name}: ${removed.detail}`);
     }
-    performer.perform(request);
   };
 
   const take: Intake['take'] = async (box, name, last) => {

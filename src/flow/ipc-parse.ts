@@ -90,6 +90,9 @@ export const parseRequest = (bytes: Uint8Array): Parsed => {
   return classify(json.value);
 };
 
+/** Dot-files are half-written; other names mean nothing. */
+export const isRequestFile = (name: string): boolean => name.endsWith('.json') && !name.startsWith('.');
+
 /** `<id>.json` names the request even where its content can't be read. */
 export const idOfFile = (name: string): string | undefined => {
   const id = RequestId.safeParse(name.replace(/\.json$/, ''));

@@ -1,12 +1,14 @@
 /**
  * Where bad things from an inbox go: a host-only directory, bounded in entries and bytes, under names of the host's
- * own. Content is copied, never moved: a container that still holds the file open can't change or grow what is kept.
+ * own, none of which is ever used twice. Content is copied, never moved: a container that still holds the file open
+ * can't change or grow what is kept. Of a directory nothing is kept: only its size on disk would be evidence.
  */
 import { randomUUID } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Directory } from '../files/beneath.ts';
 import type { RefusalReason } from '../files/refusal.ts';
-import { removeTree } from '../files/tree.ts';
+import { discardTree, removeTree } from '../files/tree.ts';
 
 export interface QuarantineOptions {
   /** Host-only, on the file system of the inbox. */
@@ -33,13 +35,28 @@ export interface Quarantine {
   take(file: BadFile): Promise<boolean>;
 }
 
+/** The beginning of a bad request shows what it was; all entries together stay below 64 MiB. */
+const KEPT_BYTES_MAX = 64 * 1024;
+/** Of one inbox: one turn must not take the room of all others. */
+const OWN_ENTRIES_MAX = 100;
+
+/** At start: directories that an earlier process had moved here and not yet deleted. */
+export const clearQuarantine = async (directory: string, trash: string): Promise<void> => {
+  const entries = await readdir(directory, { withFileTypes: true });
+  for (const entry of entries.filter((one) => one.isDirectory())) await discardTree(join(directory, entry.name), trash);
+};
+
 export const openQuarantine = async (options: QuarantineOptions): Promise<Quarantine> => {
   const { directory, inbox, maxEntries, maxBytes, onError } = options;
-  let roomEntries = maxEntries - (await directory.list(maxEntries)).names.length;
+  let roomEntries = Math.min(OWN_ENTRIES_MAX, maxEntries - (await directory.list(maxEntries)).names.length);
   let roomBytes = maxBytes;
   const newName = (): string => `${basename(inbox)}-${randomUUID()}`;
 
-  const keepCopy = async (bytes: Buffer): Promise<void> => {
+  /** One tree after the other: a container makes directories faster than processes can delete them. */
+  let removing: Promise<void> = Promise.resolve();
+
+  const keepCopy = async (whole: Buffer): Promise<void> => {
+    const bytes = whole.subarray(0, KEPT_BYTES_MAX);
     if (roomEntries < 1 || roomBytes < bytes.length) return;
     roomEntries -= 1;
     roomBytes -= bytes.length;
@@ -53,24 +70,24 @@ export const openQuarantine = async (options: QuarantineOptions): Promise<Quaran
     return (await box.move(name, directory, newName())).ok;
   };
 
-  /** Never read. Over the bound it is moved all the same, for that is quick, and deleted behind. */
-  const moveDirectory = async ({ box, name }: BadFile): Promise<boolean> => {
-    const kept = newName();
-    const moved = (await box.removeDirectory(name)).ok || (await box.move(name, directory, kept)).ok;
-    if (roomEntries < 1) removeTree(join(directory.path, kept)).catch(onError);
-    roomEntries = Math.max(0, roomEntries - 1);
-    return moved;
+  /** Never read. Moved out of the container's reach, for that is quick, and deleted behind. */
+  const discardDirectory = async ({ box, name }: BadFile): Promise<boolean> => {
+    if ((await box.removeDirectory(name)).ok) return true;
+    const moved = newName();
+    if (!(await box.move(name, directory, moved)).ok) return false;
+    removing = removing.then(() => removeTree(join(directory.path, moved))).catch(onError);
+    return true;
   };
 
   const removeEntry = async (file: BadFile): Promise<boolean> => {
     const removed = await file.box.remove(file.name);
     if (removed.ok || removed.reason === 'missing') return true;
-    return removed.reason === 'directory' ? moveDirectory(file) : false;
+    return removed.reason === 'directory' ? discardDirectory(file) : false;
   };
 
   return {
     take: async (file) => {
-      if (file.reason === 'directory') return moveDirectory(file);
+      if (file.reason === 'directory') return discardDirectory(file);
       if (file.reason === 'link' || file.reason === 'special') return moveEntry(file);
       // A full disk must not keep the bad file in the inbox.
       if (file.bytes !== undefined) await keepCopy(file.bytes).catch(onError);

@@ -5,6 +5,7 @@
 import type { Box } from './ipc-boxes.ts';
 import type { Bucket } from './ipc-bucket.ts';
 import type { InboxFault, Intake } from './ipc-intake.ts';
+import { isRequestFile } from './ipc-parse.ts';
 
 /** Requests taken in but not yet performed; beyond, files wait in the directory. */
 const BACKLOG_MAX = 50;
@@ -24,12 +25,11 @@ export interface SweeperOptions {
 export interface Sweeper {
   /** Sweeps now, or once more after the sweep that is under way. Never throws. */
   wake(): void;
+  /** The same, and looks first at the file of that name where nothing is under way. Never throws. */
+  hint(box: Box, name?: string): void;
   /** Waits for what is under way and takes in what arrived before. No sweep happens afterwards. Never rejects. */
   finish(): Promise<void>;
 }
-
-/** Dot-files are half-written; other names mean nothing. */
-const isRequestFile = (name: string): boolean => name.endsWith('.json') && !name.startsWith('.');
 
 interface Waiting {
   /** Request files of one directory in order of their names; at most `maxEntries`. */
@@ -37,11 +37,14 @@ interface Waiting {
   readonly overflow: boolean;
 }
 
+/** In the place of bytes that are no UTF-8. */
+const UNADDRESSABLE = '\ufffd';
+
 const createLister = ({ intake, maxEntries, onRefusal }: SweeperOptions) => {
   /** A name that isn't UTF-8 reads as U+FFFD and can't be opened by it. */
   const isAddressable = (box: Box, name: string): boolean => {
     if (intake.isStuck(box, name)) return false;
-    if (!name.includes('\ufffd')) return true;
+    if (!name.includes(UNADDRESSABLE)) return true;
     intake.setAside(box, name);
     onRefusal('name', `${box.name}: a file name that is not UTF-8`);
     return false;
@@ -85,6 +88,16 @@ const createSweep = (options: SweeperOptions) => {
   };
 };
 
+/** One file that was told of, without a look at the rest; a file that can't be taken in now is left for the sweep. */
+const createHinted = (options: SweeperOptions) => {
+  const { intake, bucket } = options;
+  const take = createTaker(options);
+  return async (box: Box, name: string): Promise<void> => {
+    const isFree = !intake.isStuck(box, name) && intake.backlog() < BACKLOG_MAX && bucket.take();
+    if (isFree && !name.includes(UNADDRESSABLE)) await take(box, name, false);
+  };
+};
+
 /** What arrived before the end, in bounds; the bucket has no say, for there is no later. */
 const createLastSweep = (options: SweeperOptions) => {
   const { boxes, finalFiles, onRefusal } = options;
@@ -111,6 +124,9 @@ export const createSweeper = (options: SweeperOptions): Sweeper => {
   let finished = false;
   let flooded = false;
 
+  const hinted = createHinted(options);
+  let lastHint = '';
+
   const sweepOnce = async (): Promise<void> => {
     try {
       flooded = await sweep();
@@ -121,11 +137,24 @@ export const createSweeper = (options: SweeperOptions): Sweeper => {
 
   const wake = (): void => {
     again = underWay !== undefined;
-    if (again || finished || flooded) return;
-    underWay = sweepOnce().finally(() => {
+    if (!again && !finished && !flooded) begin(sweepOnce());
+  };
+
+  const begin = (work: Promise<void>): void => {
+    underWay = work.finally(() => {
       underWay = undefined;
       if (again) wake();
     });
+  };
+
+  /** The second hint of a name is mostly that of its removal: it is not worth a token of the bucket. */
+  const hint = (box: Box, name?: string): void => {
+    if (name === undefined || name === lastHint || underWay !== undefined || finished || flooded) {
+      wake();
+      return;
+    }
+    lastHint = name;
+    begin(hinted(box, name));
   };
 
   const finish = async (): Promise<void> => {
@@ -135,5 +164,5 @@ export const createSweeper = (options: SweeperOptions): Sweeper => {
     await intake.settled();
   };
 
-  return { wake, finish };
+  return { wake, hint, finish };
 };

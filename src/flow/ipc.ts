@@ -148,7 +148,9 @@ const createSweeping = (
 
 /** Sweeps at every hint and every so often. Returns what stops it. */
 const startSweeping = (sweeper: Sweeper, boxes: Boxes, sweepMs: number): (() => void) => {
-  const hints = boxes.outgoing.map((box) => watchForHints(box.directory.descriptorPath, sweeper.wake));
+  const hints = boxes.outgoing.map((box) =>
+    watchForHints(box.directory.descriptorPath, (name) => sweeper.hint(box, name)),
+  );
   const timer = setInterval(sweeper.wake, sweepMs);
   return () => {
     clearInterval(timer);

@@ -16,10 +16,12 @@ import type { RunningContainer, Runtime } from '../runtimes/runtime.ts';
 import type { Stores } from '../store/stores.ts';
 import { type Ending, endingOfCancel, endingOfExit, endingOfFailure, endingOfTimeout } from './ending.ts';
 import type { Feed } from './feed.ts';
+import { createFollowUps, type FollowUps } from './follow-ups.ts';
 import { initFrame, type TurnSettings } from './init.ts';
-import { createListener, type Listener } from './listen.ts';
+import type { Inbox } from './ipc.ts';
+import { createListener, type Listener, type ListenerOptions } from './listen.ts';
 import type { CancelReason, Turn } from './queue.ts';
-import { type StageDeps, type Staged, stage } from './stage.ts';
+import { type StageDeps, type Staged, stage, stageStores } from './stage.ts';
 import type { InboxOpener } from './turn-inbox.ts';
 
 /** TERM, then this long, then KILL. */
@@ -34,6 +36,10 @@ export interface LaunchRequest {
   /** When the newest of them came in, ms since 1970. */
   readonly acceptedAt: number;
   readonly mark: (point: keyof Timings) => void;
+  /** From now on `offer` reaches the container. */
+  readonly onOpen: () => void;
+  /** These messages, offered before, are the turn's to answer now. */
+  readonly onTaken: (messages: readonly string[]) => void;
 }
 
 export interface Launch {
@@ -42,6 +48,12 @@ export interface Launch {
   /** The container is verified gone and everything of the turn closed. Never rejects. */
   readonly gone: Promise<void>;
   transcript(): readonly TranscriptEntry[];
+  /** Follow-ups; to be called after `onOpen` alone. */
+  offer(messages: readonly InboundMessage[]): void;
+  /** Ids of offered messages that the container did not take in. */
+  untouched(): readonly string[];
+  /** The agent has sent something into a chat by itself. */
+  hasSpoken(): boolean;
 }
 
 export interface LauncherDeps {
@@ -55,6 +67,8 @@ export interface LauncherDeps {
   readonly staging: StageDeps;
   readonly settings: TurnSettings;
   readonly feed: Feed;
+  readonly clock: () => number;
+  readonly newId: () => string;
   readonly logger: Logger;
 }
 
@@ -66,7 +80,10 @@ type Cleanup = () => Promise<void>;
 interface Life {
   readonly request: LaunchRequest;
   readonly listener: Listener;
+  readonly followUps: FollowUps;
   readonly cleanups: Cleanup[];
+  /** Its parts, as far as they are there yet. */
+  readonly parts: { container: RunningContainer | null; inbox: Inbox | null; hasSpoken: boolean };
   readonly news: (news: TurnNews) => void;
   /** The first call counts. */
   readonly end: (ending: Ending) => void;
@@ -75,8 +92,6 @@ interface Life {
 interface Opened {
   readonly staged: Staged;
   readonly session: GatewaySession;
-  /** Set once it runs; until then there is nobody to poke. */
-  container: RunningContainer | null;
 }
 
 /** A promise that the first call decides. */
@@ -97,30 +112,37 @@ const open = async (deps: LauncherDeps, life: Life): Promise<Opened> => {
   const staged = await stage({ plan, directories, notBefore: acceptedAt }, deps.staging);
   const session = await deps.gateway.open({
     invocation: plan.invocation,
+    group: plan.group.id,
     socketDirectory: directories.socket,
     provider: plan.model.provider,
     models: deps.models,
     caps: plan.model,
   });
-  life.cleanups.push(() => session.close());
-  const opened: Opened = { staged, session, container: null };
+  life.cleanups.push(async () => {
+    await session.close();
+    deps.stores.receipts.recordUse(plan.invocation, session.use());
+  });
   const inbox = await deps.openInbox({
     plan,
     directory: directories.ipc,
-    poke: () => opened.container?.write(encodeFrame({ type: 'poke' })),
+    poke: () => life.parts.container?.write(encodeFrame({ type: 'poke' })),
+    spoken: () => {
+      life.parts.hasSpoken = true;
+    },
     flooded: (detail) => life.end({ reason: 'disk', detail, cause: null, text: life.listener.streamed() }),
   });
+  life.parts.inbox = inbox;
   life.cleanups.push(() => inbox.close());
   mark('stagedMs');
   life.news({ kind: 'staged' });
-  return opened;
+  return { staged, session };
 };
 
-const start = async (deps: LauncherDeps, life: Life, opened: Opened): Promise<RunningContainer> => {
+const start = async (deps: LauncherDeps, life: Life): Promise<RunningContainer> => {
   const { plan, mark } = life.request;
   deps.stores.invocations.update(plan.invocation, { state: 'starting' });
   const container = await deps.runtime.start(containerSpec(plan), life.listener.sink);
-  opened.container = container;
+  life.parts.container = container;
   life.cleanups.push(() => container.remove(STOP_GRACE_MS));
   mark('startedMs');
   life.news({ kind: 'started' });
@@ -157,9 +179,10 @@ const unwind = async (cleanups: readonly Cleanup[], logger: Logger): Promise<voi
 const live = async (deps: LauncherDeps, life: Life, ending: Promise<Ending>): Promise<void> => {
   try {
     const opened = await open(deps, life);
-    const container = await start(deps, life, opened);
+    const container = await start(deps, life);
     container.write(initOf(deps, life.request, opened.staged.instructions));
     converse(life, opened, container);
+    life.request.onOpen();
   } catch (thrown) {
     life.end(endingOfFailure(thrown));
   }
@@ -180,15 +203,41 @@ const watch = ({ request, listener, end }: Life): (() => void) => {
   };
 };
 
+const followUpsOf = (deps: LauncherDeps, { plan }: LaunchRequest, parts: Life['parts']): FollowUps =>
+  createFollowUps({
+    newId: deps.newId,
+    refresh: () => {
+      const directories = turnDirectories(deps.home, plan.group.folder, plan.invocation);
+      return stageStores({ plan, directories, notBefore: deps.clock() }, deps.staging);
+    },
+    put: async (id, message) => (await parts.inbox?.addFollowUp(id, message)) ?? false,
+    onError: (err) => deps.logger.error({ err }, 'a follow-up could not be handed over; the next turn answers it'),
+  });
+
+const begin = (deps: LauncherDeps, request: LaunchRequest, end: Life['end']): Life => {
+  const { group: chat, invocation } = request.turn;
+  const parts: Life['parts'] = { container: null, inbox: null, hasSpoken: false };
+  const followUps = followUpsOf(deps, request, parts);
+  const news: Life['news'] = (item) => deps.feed.publish({ chat, invocation, event: { kind: 'news', news: item } });
+  const acknowledged = (ids: readonly string[]): void => request.onTaken(followUps.acknowledge(ids));
+  const keep: ListenerOptions['keep'] = (receipt) => deps.stores.receipts.add(invocation, receipt);
+  const listener = createListener({ logger: deps.logger, news, keep, acknowledged, end });
+  return { request, listener, followUps, parts, cleanups: [], news, end };
+};
+
 export const createLauncher =
   (deps: LauncherDeps): Launcher =>
   (request) => {
     const { promise, end } = firstEnding();
-    const { group: chat, invocation } = request.turn;
-    const news = (item: TurnNews) => deps.feed.publish({ chat, invocation, event: { kind: 'news', news: item } });
-    const listener = createListener({ logger: deps.logger, news, end });
-    const life: Life = { request, listener, cleanups: [], news, end };
+    const life = begin(deps, request, end);
     const unwatch = watch(life);
-    news({ kind: 'queued' });
-    return { ending: promise, gone: live(deps, life, promise).finally(unwatch), transcript: listener.transcript };
+    life.news({ kind: 'queued' });
+    return {
+      ending: promise,
+      gone: live(deps, life, promise).finally(unwatch),
+      transcript: life.listener.transcript,
+      offer: life.followUps.offer,
+      untouched: life.followUps.untouched,
+      hasSpoken: () => life.parts.hasSpoken,
+    };
   };

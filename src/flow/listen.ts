@@ -8,6 +8,7 @@ import { createInternalStripper, stripInternal } from '../domain/internal-text.t
 import { forLog } from '../logger.ts';
 import type { RunnerFrame, TranscriptEntry } from '../protocol.ts';
 import type { OutputSink } from '../runtimes/runtime.ts';
+import type { Receipt } from '../store/receipts.ts';
 import { type Ending, endingOfError } from './ending.ts';
 import { createFrameReader } from './frames.ts';
 
@@ -20,6 +21,10 @@ const NOISE_LINES_MAX = 200;
 export interface ListenerOptions {
   readonly logger: Logger;
   readonly news: (news: TurnNews) => void;
+  /** Keeps one tool call; false: this turn has its fill, and no more are kept. */
+  readonly keep: (receipt: Receipt) => boolean;
+  /** Files of `input/` that the runner says it took in. */
+  readonly acknowledged: (ids: readonly string[]) => void;
   /** The first call counts. */
   readonly end: (ending: Ending) => void;
 }
@@ -58,6 +63,23 @@ const createNoiseLog = (logger: Logger) => {
   };
 };
 
+/** Tool calls are kept and logged until one isn't kept any more: a container can print far more than anybody reads. */
+const createReceipts = ({ logger, keep }: Pick<ListenerOptions, 'logger' | 'keep'>) => {
+  let open = true;
+  return ({ tool, argumentsDigest, outcome }: Receipt): void => {
+    if (!open) return;
+    const receipt = { tool: forLog(tool, 100), argumentsDigest, outcome };
+    try {
+      open = keep(receipt);
+      logger.info({ receipt }, open ? 'tool call' : 'tool call; no more of this turn’s are kept');
+    } catch (err) {
+      // A full disk must not end the turn from inside its own output; the log may still have room.
+      open = false;
+      logger.error({ err, receipt }, 'tool calls of this turn can’t be kept');
+    }
+  };
+};
+
 /** What the agent says while it says it, without what is internal. */
 const createSpeech = (news: ListenerOptions['news']) => {
   const stripper = createInternalStripper();
@@ -73,19 +95,20 @@ const createSpeech = (news: ListenerOptions['news']) => {
   };
 };
 
-export const createListener = ({ logger, news, end }: ListenerOptions): Listener => {
+export const createListener = ({ logger, news, keep, acknowledged, end }: ListenerOptions): Listener => {
   const transcript = createTranscript();
   const noise = createNoiseLog(logger);
   const speech = createSpeech(news);
+  const receipt = createReceipts({ logger, keep });
 
   const onFrame: { readonly [T in RunnerFrame['type']]: (frame: Extract<RunnerFrame, { type: T }>) => void } = {
     ready: () => {},
-    ack: () => {},
+    ack: ({ ids }) => acknowledged(ids),
     progress: ({ note }) => news({ kind: 'progress', note }),
     text: ({ delta }) => speech.push(delta),
     transcript: ({ entries }) => transcript.add(entries),
     usage: (frame) => logger.debug({ claimed: frame }, 'usage as the runner counts it'),
-    receipt: (frame) => logger.info({ receipt: { ...frame, tool: forLog(frame.tool, 100) } }, 'tool call'),
+    receipt,
     result: ({ text }) => end({ reason: 'completed', detail: null, cause: null, text: visible(text) }),
     error: (frame) => end(endingOfError(frame, speech.soFar())),
   };

@@ -1,6 +1,7 @@
 /**
- * Which turn runs next. Invariants: one turn at a time per (group, session), at most `concurrent` in all; the state
- * database is the queue, so that a restart finds what was waiting; here only the slots are remembered.
+ * Which turn runs next. Invariants: one turn at a time per (group, session), at most `concurrent` in all; who was
+ * served longest ago comes first, however much the others queue; the state database is the queue, so that a restart
+ * finds what was waiting, and here only the slots and the turns' order are remembered.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { GroupId, InvocationId, SessionName } from '../domain/ids.ts';
@@ -15,6 +16,8 @@ export interface WaitingSession {
   readonly group: GroupId;
   readonly session: SessionName;
   readonly messages: number;
+  /** Not before this moment, ms since 1970. */
+  readonly notBefore: number;
 }
 
 export interface Turn {
@@ -36,11 +39,14 @@ type Slot = Running | { readonly state: 'idle' };
 
 export interface QueueOptions {
   readonly concurrent: number;
-  /** Sessions with messages to answer, the longest waiting first. */
+  /** Sessions with messages to answer, in the order of their oldest message. */
   readonly waiting: () => readonly WaitingSession[];
   readonly newInvocation: () => InvocationId;
   /** Runs one turn to its end, cleanup included. */
   readonly run: (turn: Turn) => Promise<void>;
+  /** Messages wait for the session of a turn that runs: it may take them in. */
+  readonly follow: (turn: Turn) => void;
+  readonly clock: () => number;
   /** A turn's own failure is reported by the turn; what arrives here is a bug. */
   readonly onBug: (turn: Turn, thrown: unknown) => void;
 }
@@ -67,47 +73,78 @@ const runTurn = async ({ run, onBug }: QueueOptions, turn: Turn): Promise<void> 
 
 const keyOf = (group: GroupId, session: SessionName): string => `${session} ${group}`;
 
-export const createQueue = (options: QueueOptions): Queue => {
-  const slots = new Map<string, Slot>();
-  let closed = false;
+/** No retry lies further ahead: what does was dated by a clock that has been set back since. */
+const NOT_BEFORE_AHEAD_MAX_MS = 10 * 60_000;
 
-  const slotOf = (waiting: WaitingSession): Slot =>
-    slots.get(keyOf(waiting.group, waiting.session)) ?? { state: 'idle' };
+const isReady = ({ notBefore }: WaitingSession, now: number): boolean =>
+  notBefore <= now || notBefore > now + NOT_BEFORE_AHEAD_MAX_MS;
 
-  const running = (): Running[] => [...slots.values()].flatMap((slot) => (slot.state === 'running' ? [slot] : []));
+class RoundRobinQueue implements Queue {
+  readonly #options: QueueOptions;
+  readonly #slots = new Map<string, Slot>();
+  /** In which order sessions were served last. */
+  readonly #served = new Map<string, number>();
+  #turns = 0;
+  #closed = false;
 
-  const start = ({ group, session }: WaitingSession): void => {
-    const cancel = new AbortController();
-    const turn: Turn = { invocation: options.newInvocation(), group, session, cancelled: cancel.signal };
-    const ended = runTurn(options, turn).finally(() => {
-      slots.delete(keyOf(group, session));
-      wake();
-    });
-    slots.set(keyOf(group, session), { state: 'running', turn, cancel, ended });
-  };
+  constructor(options: QueueOptions) {
+    this.#options = options;
+  }
 
-  const wake = (): void => {
-    if (closed) return;
-    const free = options.concurrent - running().length;
-    if (free <= 0) return;
-    const ready = options.waiting().filter((waiting) => slotOf(waiting).state === 'idle');
-    for (const waiting of ready.slice(0, free)) start(waiting);
-  };
+  wake(): void {
+    if (this.#closed) return;
+    const ready = this.#options.waiting().filter((waiting) => isReady(waiting, this.#options.clock()));
+    for (const waiting of ready) {
+      const slot = this.#slotOf(waiting);
+      if (slot.state === 'running') this.#options.follow(slot.turn);
+    }
+    this.#startReady(ready.filter((waiting) => this.#slotOf(waiting).state === 'idle'));
+  }
 
-  const cancel = (invocation: string): boolean => {
-    const slot = running().find(({ turn }) => turn.invocation === invocation);
+  running(): readonly Turn[] {
+    return this.#running().map(({ turn }) => turn);
+  }
+
+  cancel(invocation: string): boolean {
+    const slot = this.#running().find(({ turn }) => turn.invocation === invocation);
     slot?.cancel.abort('person' satisfies CancelReason);
     return slot !== undefined;
-  };
+  }
 
-  return {
-    wake,
-    running: () => running().map(({ turn }) => turn),
-    cancel,
-    close: async () => {
-      closed = true;
-      for (const { cancel: cut } of running()) cut.abort('shutdown' satisfies CancelReason);
-      await Promise.all(running().map(({ ended }) => ended));
-    },
-  };
-};
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const { cancel } of this.#running()) cancel.abort('shutdown' satisfies CancelReason);
+    await Promise.all(this.#running().map(({ ended }) => ended));
+  }
+
+  #running(): Running[] {
+    return [...this.#slots.values()].flatMap((slot) => (slot.state === 'running' ? [slot] : []));
+  }
+
+  #slotOf({ group, session }: WaitingSession): Slot {
+    return this.#slots.get(keyOf(group, session)) ?? { state: 'idle' };
+  }
+
+  #startReady(idle: readonly WaitingSession[]): void {
+    const lastServed = ({ group, session }: WaitingSession) => this.#served.get(keyOf(group, session)) ?? 0;
+    // A stable sort: among those never served, the longest waiting stays first.
+    const order = [...idle].sort((a, b) => lastServed(a) - lastServed(b));
+    const free = Math.max(0, this.#options.concurrent - this.#running().length);
+    for (const waiting of order.slice(0, free)) this.#start(waiting);
+  }
+
+  #start({ group, session }: WaitingSession): void {
+    const key = keyOf(group, session);
+    this.#turns += 1;
+    this.#served.set(key, this.#turns);
+    const cancel = new AbortController();
+    const turn: Turn = { invocation: this.#options.newInvocation(), group, session, cancelled: cancel.signal };
+    const ended = runTurn(this.#options, turn).finally(() => {
+      this.#slots.delete(key);
+      this.wake();
+    });
+    this.#slots.set(key, { state: 'running', turn, cancel, ended });
+  }
+}
+
+export const createQueue = (options: QueueOptions): Queue => new RoundRobinQueue(options);

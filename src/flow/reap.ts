@@ -1,6 +1,7 @@
 /**
- * What an earlier life of this home left behind is removed at start: containers by their label (the truth), directories
- * of turns, records that never ended. Another home's are never looked at. Messages of cut-off turns are queued again.
+ * What belongs to no turn of this supervisor is removed, at start and from time to time: containers by their label
+ * (the truth), directories of turns, records that never ended. Another home's are never looked at. Messages of turns
+ * that were cut off are queued again.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,11 +16,10 @@ export interface ReapOptions {
   readonly home: Home;
   readonly stores: Stores;
   readonly runtime: Runtime;
+  /** Invocations of this supervisor whose turns are not over, cleanup included. */
+  readonly live: () => ReadonlySet<string>;
   readonly logger: Logger;
 }
-
-/** Host-only directories whose entries each belong to one turn (or, for `ipc`, hold such entries). */
-const turnDirectoriesOf = ({ turns, sockets, ipc }: Home): readonly string[] => [turns, sockets, ipc];
 
 const entries = async (directory: string): Promise<string[]> => {
   try {
@@ -30,19 +30,25 @@ const entries = async (directory: string): Promise<string[]> => {
   }
 };
 
-const reapContainers = async ({ runtime, logger }: ReapOptions): Promise<void> => {
+/** The engine is asked first and the live turns after: a container of a turn begun meanwhile is not in the list. */
+const reapContainers = async ({ runtime, live, logger }: ReapOptions): Promise<void> => {
   const found = await runtime.list();
-  for (const { id, invocation } of found) {
+  const own = live();
+  for (const { id, invocation } of found.filter((container) => !own.has(container.invocation))) {
     await runtime.remove(id);
-    logger.warn({ container: id, invocation }, 'removed a container that an earlier supervisor left behind');
+    logger.warn({ container: id, invocation }, 'removed a container that belongs to no turn of this supervisor');
   }
 };
 
 /** Only once no container of an earlier life can still use them. */
-const reapDirectories = async ({ home }: ReapOptions): Promise<void> => {
-  for (const directory of turnDirectoriesOf(home)) {
-    for (const name of await entries(directory)) await discardTree(join(directory, name), home.trash);
-  }
+const reapDirectories = async ({ home, live }: ReapOptions): Promise<void> => {
+  const groups = await entries(home.ipc);
+  const parents = [home.turns, home.sockets, ...groups.map((folder) => join(home.ipc, folder))];
+  const found = await Promise.all(
+    parents.map(async (parent) => (await entries(parent)).map((name) => ({ name, path: join(parent, name) }))),
+  );
+  const own = live();
+  for (const { name, path } of found.flat()) if (!own.has(name)) await discardTree(path, home.trash);
 };
 
 export const reapRecords = ({ stores, logger }: Pick<ReapOptions, 'stores' | 'logger'>): void => {
@@ -58,23 +64,36 @@ export const reapRecords = ({ stores, logger }: Pick<ReapOptions, 'stores' | 'lo
 export interface EngineWatch {
   /** Asks the engine who it is and removes what was left behind. Never rejects: a turn says it when it needs one. */
   settle(): Promise<void>;
-  /** null: not reached yet. */
+  /** null: it did not answer when it was last asked. */
   report(): EngineReport | null;
 }
 
 /** The engine may be down when a supervisor starts: it is asked again before each turn until it has answered once. */
 export const createEngineWatch = (options: ReapOptions): EngineWatch => {
-  const seen: { report: EngineReport | null; underWay: Promise<void> | null } = { report: null, underWay: null };
+  const seen: { report: EngineReport | null; underWay: Promise<void> | null; trouble: string } = {
+    report: null,
+    underWay: null,
+    trouble: '',
+  };
+
+  /** Said once, however often it is asked in vain. */
+  const complain = (thrown: unknown): void => {
+    const { message, hint } = toAppError(thrown);
+    if (seen.trouble !== message) options.logger.error({ hint }, `${message}; turns fail until it answers`);
+    seen.trouble = message;
+    seen.report = null;
+  };
 
   const settle = async (): Promise<void> => {
     try {
       const report = await options.runtime.check();
       await reapContainers(options);
       await reapDirectories(options);
+      if (seen.trouble !== '') options.logger.info('the engine answers again');
+      seen.trouble = '';
       seen.report = report;
     } catch (thrown) {
-      const { message, hint } = toAppError(thrown);
-      options.logger.error({ hint }, `${message}; turns fail until it answers`);
+      complain(thrown);
     }
   };
 

@@ -3,30 +3,49 @@
  * network id; a chat that nobody registered gets nothing.
  */
 import type { Logger } from 'pino';
-import type { SessionName } from '../domain/ids.ts';
+import type { GroupId, SessionName } from '../domain/ids.ts';
 import type { InboundMessage } from '../domain/message.ts';
 import type { Stores } from '../store/stores.ts';
+import type { Replier } from './reply.ts';
 
-export type Received = 'queued' | 'duplicate' | 'unregistered';
+export type Received = 'queued' | 'duplicate' | 'unregistered' | 'overflow';
 
 export interface ReceiverOptions {
   readonly stores: Stores;
+  readonly replier: Replier;
+  /** Messages that may wait in one session; what is more becomes a dead letter. */
+  readonly backlog: number;
   readonly wake: () => void;
   readonly logger: Logger;
 }
 
 const PEOPLE: SessionName = 'default';
+const BACKLOG_NOTICE =
+  '⚠ Too many messages are waiting here. Newer ones are kept, but I will not answer them by myself.';
 
-export const createReceiver =
-  ({ stores, wake, logger }: ReceiverOptions) =>
-  (message: InboundMessage): Received => {
+export const createReceiver = ({ stores, replier, backlog, wake, logger }: ReceiverOptions) => {
+  /** Chats that have been told since they last had room. */
+  const told = new Set<GroupId>();
+
+  const overflow = (chat: GroupId): void => {
+    logger.warn({ chat, backlog }, 'the backlog of a chat is full; see tierclaw dead list');
+    if (told.has(chat)) return;
+    told.add(chat);
+    void replier.deliver({ chat, text: BACKLOG_NOTICE, invocation: null });
+  };
+
+  return (message: InboundMessage): Received => {
     const group = stores.groups.find(message.chat);
     if (group === null) {
       logger.info({ chat: message.chat }, 'a message from a chat that is not registered; nothing is done');
       return 'unregistered';
     }
-    if (stores.inbound.accept({ message, group: group.id, session: PEOPLE }) === 'duplicate') return 'duplicate';
+    const accepted = stores.inbound.accept({ message, group: group.id, session: PEOPLE, backlog });
+    if (accepted === 'duplicate') return 'duplicate';
     stores.messages.saveInbound(message);
+    if (accepted === 'overflow') overflow(message.chat);
+    else told.delete(message.chat);
     wake();
-    return 'queued';
+    return accepted === 'new' ? 'queued' : 'overflow';
   };
+};

@@ -4,33 +4,54 @@
  */
 import type { Logger } from 'pino';
 import type { Channel } from '../channels/channel.ts';
-import { GroupId, InvocationId } from '../domain/ids.ts';
+import { type GroupId, InvocationId } from '../domain/ids.ts';
 import { stripInternal } from '../domain/internal-text.ts';
+import type { SentFile } from '../domain/message.ts';
 import { AppError, toAppError } from '../errors.ts';
+import type { OutboxRow } from '../store/outbox.ts';
 import type { Stores } from '../store/stores.ts';
+import { carryFile, textWithFile } from './send-file-carry.ts';
+import type { Shelf } from './send-file-shelf.ts';
 
 export interface Reply {
   readonly chat: GroupId;
   readonly text: string;
   readonly invocation: InvocationId | null;
+  /** Goes with the text, which may be empty then: a copy on the shelf. */
+  readonly file?: SentFile | undefined;
+}
+
+/** A text that has its row in the outbox and is not sent yet. */
+export interface Posted {
+  readonly id: string;
+  readonly reply: Reply;
 }
 
 export interface Replier {
-  /** Resolves with false when there was nothing to say or the network did not take it (the row is kept). */
+  /** Whether that chat's channel is there and carries files. */
+  canSendFiles(chat: GroupId): boolean;
+  /** The outbox row alone, so that it can be part of a transaction; null: there is nothing to say. */
+  post(reply: Reply): Posted | null;
+  /** Resolves with false when the network did not take it; the row is kept and tried again. */
+  send(posted: Posted): Promise<boolean>;
+  /** Both. */
   deliver(reply: Reply): Promise<boolean>;
-  /** Sends what an earlier life left unsent. */
-  resume(): Promise<void>;
+  /** Sends what is due: what an earlier life left unsent, and what failed and has waited long enough. */
+  sendDue(): Promise<void>;
 }
 
 export interface ReplierOptions {
   readonly stores: Stores;
   readonly channels: ReadonlyMap<string, Channel>;
+  readonly shelf: Shelf;
   readonly clock: () => number;
   readonly logger: Logger;
 }
 
+const instanceOf = (chat: GroupId): string => chat.slice(0, chat.indexOf(':'));
+
 const channelOf = (channels: ReadonlyMap<string, Channel>, chat: GroupId): Channel => {
-  const instance = chat.slice(0, chat.indexOf(':'));
+  const instance = instanceOf(chat);
   const channel = channels.get(instance);
   if (channel === undefined) {
     throw new AppError({ code: 'not-found', message: `there is no channel "${instance}" for the chat ${chat}` });
@@ -38,40 +59,73 @@ const channelOf = (channels: ReadonlyMap<string, Channel>, chat: GroupId): Chann
   return channel;
 };
 
-export const createReplier = ({ stores, channels, clock, logger }: ReplierOptions): Replier => {
-  const send = async (id: string, reply: Reply): Promise<boolean> => {
+class OutboxReplier implements Replier {
+  readonly #options: ReplierOptions;
+  /** Posted in this life and not yet sent or failed: the sweep must not send them a second time. */
+  readonly #underWay = new Set<string>();
+
+  constructor(options: ReplierOptions) {
+    this.#options = options;
+  }
+
+  canSendFiles(chat: GroupId): boolean {
+    return this.#options.channels.get(instanceOf(chat))?.sendFile !== undefined;
+  }
+
+  post(reply: Reply): Posted | null {
+    const text = stripInternal(reply.text).trim();
+    const { chat, invocation, file } = reply;
+    if (text === '' && file === undefined) return null;
+    const id = this.#options.stores.outbox.add({ invocation, chat, text, file });
+    this.#underWay.add(id);
+    return { id, reply: { chat, text, invocation, file } };
+  }
+
+  async send({ id, reply }: Posted): Promise<boolean> {
+    const { stores, clock } = this.#options;
+    this.#underWay.add(id);
     try {
-      await channelOf(channels, reply.chat).send(reply);
+      const text = textWithFile(reply.text, reply.file);
+      stores.messages.saveOutgoing({ chat: reply.chat, text, id, at: new Date(clock()).toISOString() });
+      await this.#transmit(reply);
       stores.outbox.markSent(id);
       return true;
     } catch (thrown) {
-      // The outermost point of a delivery: the row keeps the error, and the turn goes on.
-      const error = toAppError(thrown);
-      stores.outbox.markFailed(id, error.message);
-      logger.error({ outbox: id, chat: reply.chat, err: error }, 'a message could not be delivered; it is kept');
+      this.#fail(id, reply, thrown);
       return false;
+    } finally {
+      this.#underWay.delete(id);
     }
-  };
+  }
 
-  const deliver = async (reply: Reply): Promise<boolean> => {
-    const text = stripInternal(reply.text).trim();
-    if (text === '') return false;
-    const { chat, invocation } = reply;
-    const id = stores.outbox.add({ invocation, chat, text });
-    stores.messages.saveOutgoing({ chat, text, id, at: new Date(clock()).toISOString() });
-    return send(id, { chat, text, invocation });
-  };
+  async deliver(reply: Reply): Promise<boolean> {
+    const posted = this.post(reply);
+    return posted !== null && this.send(posted);
+  }
 
-  return {
-    deliver,
-    resume: async () => {
-      for (const row of stores.outbox.pending()) {
-        await send(row.id, {
-          chat: GroupId.parse(row.chat),
-          text: row.text,
-          invocation: InvocationId.nullable().parse(row.invocation),
-        });
-      }
-    },
-  };
-};
+  async sendDue(): Promise<void> {
+    const { stores, clock } = this.#options;
+    const isDue = ({ id, nextAt }: OutboxRow) => !this.#underWay.has(id) && Date.parse(nextAt) <= clock();
+    for (const row of stores.outbox.pending().filter(isDue)) {
+      const invocation = InvocationId.nullable().parse(row.invocation);
+      const { chat, text, file } = row;
+      await this.send({ id: row.id, reply: { chat, text, invocation, file: file ?? undefined } });
+    }
+  }
+
+  #transmit({ file, ...message }: Reply): Promise<void> {
+    const { channels, shelf } = this.#options;
+    const channel = channelOf(channels, message.chat);
+    return file === undefined ? channel.send(message) : carryFile({ channel, shelf }, { ...message, file });
+  }
+
+  #fail(id: string, { chat }: Reply, thrown: unknown): void {
+    const { stores, logger } = this.#options;
+    const error = toAppError(thrown);
+    const fate = stores.outbox.markFailed(id, error.message);
+    const note = fate === 'dead' ? 'it is a dead letter now: tierclaw dead list' : 'it is kept and tried again';
+    logger.error({ outbox: id, chat, err: error }, `a message could not be delivered; ${note}`);
+  }
+}
+
+export const createReplier = (options: ReplierOptions): Replier => new OutboxReplier(options);

@@ -5,12 +5,14 @@
  */
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Audit } from '../audit.ts';
 import { composeInstructions } from '../domain/instructions.ts';
 import { toHost } from '../domain/paths.ts';
-import type { InvocationPlan, PlannedMount } from '../domain/plan.ts';
+import type { InvocationPlan, MountContent, PlannedMount } from '../domain/plan.ts';
 import { tierRow } from '../domain/tiers.ts';
 import { AppError } from '../errors.ts';
 import { openDirectory } from '../files/beneath.ts';
+import { type Found, found } from '../files/refusal.ts';
 import { makeOwnedDirectory } from '../files/tree.ts';
 import type { Home, TurnDirectories } from '../home.ts';
 import type { Copier } from '../store/copier.ts';
@@ -23,6 +25,7 @@ export interface StageDeps {
   readonly home: Home;
   readonly copier: Copier;
   readonly tiles: Tiles;
+  readonly audit: Audit;
   /** Operator-owned: the text that comes first where the persona is public. */
   readonly trustWarning: string;
 }
@@ -41,25 +44,31 @@ export interface Staged {
 }
 
 /** Text of one file in a directory that a container may have written; null: it isn't there. */
-const readPlanted = async (directory: string, name: string): Promise<string | null> => {
+const readPlanted = async (directory: string, name: string): Promise<Found<string | null>> => {
   const opened = await openDirectory(directory);
   try {
     const read = await opened.readFile([name], INSTRUCTION_BYTES_MAX);
-    if (read.ok) return read.value.toString('utf8');
-    if (read.reason === 'missing') return null;
-    throw new AppError({
-      code: 'config',
-      message: `${join(directory, name)} can't be used: ${read.detail}`,
-      hint: 'replace the file, then send the message again',
-    });
+    if (read.ok) return found(read.value.toString('utf8'));
+    return read.reason === 'missing' ? found(null) : read;
   } finally {
     await opened.close();
   }
 };
 
+/** A text of the home's own: a turn doesn't go on without it when something else stands in its place. */
+const readRequired = async (directory: string, name: string): Promise<string | null> => {
+  const read = await readPlanted(directory, name);
+  if (read.ok) return read.value;
+  throw new AppError({
+    code: 'config',
+    message: `${join(directory, name)} can't be used: ${read.detail}`,
+    hint: 'replace the file, then send the message again',
+  });
+};
+
 const persona = async (plan: InvocationPlan, home: Home): Promise<string> => {
   const name = plan.rights.persona === 'public' ? 'SOUL-untrusted.md' : 'SOUL.md';
-  const text = await readPlanted(home.global, name);
+  const text = await readRequired(home.global, name);
   if (text !== null && text.trim() !== '') return text;
   throw new AppError({
     code: 'config',
@@ -79,11 +88,19 @@ const writeReadable = async (path: string, text: string): Promise<void> => {
   await chmod(path, 0o644);
 };
 
+const STORES: ReadonlySet<MountContent> = new Set(['filtered-store', 'published-store']);
+
 const stageStore = ({ plan, notBefore }: StageRequest, mount: PlannedMount, copier: Copier): Promise<void> => {
   const target = join(mount.source, 'messages.db');
   return mount.content === 'filtered-store'
     ? copier.filtered(plan.group.id, target)
     : copier.linkPublished(target, { notBefore });
+};
+
+/** Puts the database of this moment in its place; a container that has the last one open keeps it. */
+export const stageStores = async (request: StageRequest, { copier }: StageDeps): Promise<void> => {
+  const mounts = request.plan.mounts.filter(({ content }) => STORES.has(content));
+  await Promise.all(mounts.map((mount) => stageStore(request, mount, copier)));
 };
 
 const settle = (work: Promise<void>): Staged['store'] =>
@@ -114,19 +131,27 @@ const stageMount = async (plan: InvocationPlan, mount: PlannedMount, publicPerso
   }
 };
 
-/** The group's own instructions lie where its container sees them. */
-const groupInstructions = async ({ mounts }: InvocationPlan): Promise<string | null> => {
+/**
+ * The group's own instructions lie where its container sees them, and may have written them: what stands in their
+ * place is not read, on record and said to the agent; the chat is not to be silenced by it.
+ */
+const groupInstructions = async (plan: InvocationPlan, audit: Audit): Promise<string | null> => {
+  const { mounts, group, invocation, tier } = plan;
   const place = toHost(mounts, '/workspace/group');
-  return place.ok ? readPlanted(place.host, 'CLAUDE.md') : null;
+  if (!place.ok) return null;
+  const read = await readPlanted(place.host, 'CLAUDE.md');
+  if (read.ok) return read.value;
+  audit.record({ kind: 'instructions-refused', group: group.id, invocation, tier, detail: read.detail });
+  return `The instructions in /workspace/group could not be used: ${read.detail}.`;
 };
 
 const instructionsOf = async (plan: InvocationPlan, deps: StageDeps, tiles: ComposedTiles): Promise<string> =>
   composeInstructions(tierRow(plan.tier), {
     trustWarning: deps.trustWarning,
     persona: await persona(plan, deps.home),
-    home: await readPlanted(deps.home.global, 'CLAUDE.md'),
+    home: await readRequired(deps.home.global, 'CLAUDE.md'),
     rules: tiles.rules,
-    group: await groupInstructions(plan),
+    group: await groupInstructions(plan, deps.audit),
   });
 
 export const stage = async (request: StageRequest, deps: StageDeps): Promise<Staged> => {
@@ -134,7 +159,5 @@ export const stage = async (request: StageRequest, deps: StageDeps): Promise<Sta
   const [tiles, speaksAs] = await Promise.all([deps.tiles.compose(tierRow(plan.tier)), persona(plan, deps.home)]);
   await makeTurnDirectory(directories.turn);
   for (const mount of plan.mounts) await stageMount(plan, mount, speaksAs);
-  const store = plan.mounts.filter(({ content }) => content === 'published-store' || content === 'filtered-store');
-  const work = Promise.all(store.map((mount) => stageStore(request, mount, deps.copier))).then(() => undefined);
-  return { instructions: await instructionsOf(plan, deps, tiles), store: settle(work) };
+  return { instructions: await instructionsOf(plan, deps, tiles), store: settle(stageStores(request, deps)) };
 };

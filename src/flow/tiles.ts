@@ -36,7 +36,8 @@ const damaged = (tile: string, directory: string, cause: unknown): AppError =>
     cause,
   });
 
-const readRules = async (source: string, tile: string): Promise<{ tile: string; text: string }> => {
+/** One tile, whole. Throws AppError `config` naming it and what is wrong with it. */
+export const readRules = async (source: string, tile: string): Promise<{ tile: string; text: string }> => {
   const directory = join(source, tile);
   try {
     const manifest = Manifest.parse(parse(await readFile(join(directory, 'tile.yaml'), 'utf8')));

@@ -6,11 +6,14 @@ import type { Directory } from '../files/beneath.ts';
 import type { Stores } from '../store/stores.ts';
 import { INBOX_LIMITS, type Inbox, openInbox } from './ipc.ts';
 import type { Asker, Performer } from './perform.ts';
+import { newAllowance } from './send-file.ts';
 
 export interface TurnInboxRequest {
   readonly plan: InvocationPlan;
   readonly directory: string;
   readonly poke: () => void;
+  /** Something went into a chat. */
+  readonly spoken: () => void;
   /** More files than a turn may write: it has to end. */
   readonly flooded: (detail: string) => void;
 }
@@ -39,8 +42,10 @@ const writeSnapshots = async (inbox: Inbox, plan: InvocationPlan, stores: Stores
 
 export const createInboxOpener =
   ({ stores, quarantine, audit, perform, logger }: InboxOpenerOptions): InboxOpener =>
-  async ({ plan, directory, poke, flooded }) => {
-    const asker: Asker = { group: plan.group.id, rights: plan.rights, invocation: plan.invocation };
+  async ({ plan, directory, poke, spoken, flooded }) => {
+    const { group, rights, invocation, mounts, uid } = plan;
+    const allowance = newAllowance();
+    const asker: Asker = { group: group.id, folder: group.folder, rights, invocation, mounts, uid, allowance };
     const layout = plan.mounts.some(({ content }) => content === 'ipc') ? 'whole' : 'split';
     const refused = (kind: string, detail: string): void =>
       audit.record({ kind: `ipc-${kind}`, group: plan.group.id, invocation: plan.invocation, tier: plan.tier, detail });
@@ -50,7 +55,11 @@ export const createInboxOpener =
       uid: plan.uid,
       quarantine,
       limits: INBOX_LIMITS,
-      onRequest: (request) => perform(asker, request, request),
+      onRequest: async (request) => {
+        const performed = await perform(asker, request, request);
+        if (performed.ok) spoken();
+        return performed;
+      },
       onOther: (request) => perform(asker, request, null),
       onRefusal: refused,
       onFlood: (detail) => {

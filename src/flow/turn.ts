@@ -5,22 +5,17 @@
  */
 import type { Logger } from 'pino';
 import type { Group } from '../domain/group.ts';
+import type { InvocationId } from '../domain/ids.ts';
 import type { InvocationRecord, Timings } from '../domain/invocation.ts';
-import type { InboundMessage } from '../domain/message.ts';
-import { noticeFor } from '../domain/notice.ts';
 import type { InvocationPlan } from '../domain/plan.ts';
 import { withLogContext } from '../logger.ts';
-import type { Stores } from '../store/stores.ts';
-import type { Ending } from './ending.ts';
 import type { Feed, TurnEvent } from './feed.ts';
-import type { Launcher } from './launch.ts';
-import type { CancelReason, Turn } from './queue.ts';
-import type { Replier } from './reply.ts';
+import type { Launch, Launcher } from './launch.ts';
+import type { Turn } from './queue.ts';
+import { eventOf, type SettleDeps, settle, type Taken } from './settle.ts';
 
-export interface TurnDeps {
-  readonly stores: Stores;
+export interface TurnDeps extends SettleDeps {
   readonly feed: Feed;
-  readonly replier: Replier;
   readonly launch: Launcher;
   readonly plan: (group: Group, turn: Turn) => InvocationPlan;
   readonly clock: () => number;
@@ -48,30 +43,6 @@ const newRecord = (turn: Turn, plan: InvocationPlan, at: { timings: Timings; now
   createdAt: new Date(at.now).toISOString(),
 });
 
-/** What a turn took out of the queue. */
-interface Taken {
-  readonly turn: Turn;
-  readonly messages: readonly InboundMessage[];
-  /** When the oldest and the newest of them came in, ms since 1970. */
-  readonly acceptedAt: number;
-  readonly newestAt: number;
-}
-
-/** A shutdown cut it off: its messages go back into the queue, and the chat hears nothing. */
-const isCut = ({ cancelled }: Turn): boolean => cancelled.aborted && (cancelled.reason as CancelReason) === 'shutdown';
-
-const settleMessages = (stores: Stores, turn: Turn, ending: Ending): void => {
-  if (ending.reason !== 'completed' && isCut(turn)) stores.inbound.requeue(turn.invocation);
-  else stores.inbound.finish(turn.invocation, ending.reason === 'completed' ? 'done' : 'failed');
-};
-
-const wordsFor = (turn: Turn, ending: Ending): string[] => {
-  const text = ending.text === null ? [] : [ending.text];
-  if (ending.reason === 'completed') return text;
-  if (isCut(turn)) return []; // The next turn answers from the start: half of an answer now would be said twice.
-  return [...text, noticeFor(ending.reason, ending.cause, turn.invocation)];
-};
-
 const newMarks = (queuedMs: number): Marks => ({
   queuedMs,
   stagedMs: null,
@@ -80,53 +51,102 @@ const newMarks = (queuedMs: number): Marks => ({
   totalMs: null,
 });
 
-export const createTurnRunner = (deps: TurnDeps): ((turn: Turn) => Promise<void>) => {
-  const { stores, feed, clock } = deps;
+/** A turn while it runs, for follow-ups. */
+interface Live {
+  readonly launch: Launch;
+  isOpen: boolean;
+}
 
-  const publish = (turn: Turn, event: TurnEvent): void =>
-    feed.publish({ chat: turn.group, invocation: turn.invocation, event });
+interface Context {
+  readonly deps: TurnDeps;
+  readonly lives: Map<InvocationId, Live>;
+}
 
-  const conclude = async (taken: Taken, ending: Ending, marks: Marks): Promise<void> => {
-    const { turn } = taken;
-    for (const text of wordsFor(turn, ending)) {
-      await deps.replier.deliver({ chat: turn.group, text, invocation: turn.invocation });
-    }
-    const { reason, detail, text } = ending;
-    const timings = { ...marks, totalMs: clock() - taken.acceptedAt };
-    settleMessages(stores, turn, ending);
-    stores.invocations.end(turn.invocation, { reason, detail, timings });
-    publish(turn, { kind: 'done', reason, detail, reply: text, timings });
-    deps.logger[reason === 'completed' ? 'info' : 'warn']({ reason, detail, ...timings }, 'turn ended');
+const publish = ({ deps }: Context, turn: Turn, event: TurnEvent): void =>
+  deps.feed.publish({ chat: turn.group, invocation: turn.invocation, event });
+
+const take = ({ deps }: Context, turn: Turn) =>
+  deps.stores.inbound.take({ ...turn, max: MESSAGES_MAX, maxChars: MESSAGE_CHARS_MAX });
+
+const follow = (context: Context, turn: Turn): void => {
+  const live = context.lives.get(turn.invocation);
+  if (live?.isOpen === true) live.launch.offer(take(context, turn).map(({ message }) => message));
+};
+
+const launch = (context: Context, taken: Taken, marks: Marks): Launch => {
+  const { deps, lives } = context;
+  const { turn, plan, messages, acceptedAt, newestAt } = taken;
+  const launched = deps.launch({
+    turn,
+    plan,
+    messages,
+    acceptedAt: newestAt,
+    mark: (point) => {
+      marks[point] = deps.clock() - acceptedAt;
+    },
+    onOpen: () => {
+      const live = lives.get(turn.invocation);
+      if (live === undefined) return; // It ended while it was being started.
+      live.isOpen = true;
+      follow(context, turn);
+    },
+    onTaken: (ids) => publish(context, turn, { kind: 'taken', messages: ids }),
+  });
+  lives.set(turn.invocation, { launch: launched, isOpen: false });
+  return launched;
+};
+
+const runTaken = async (context: Context, taken: Taken): Promise<void> => {
+  const { deps, lives } = context;
+  const { turn, plan, messages, acceptedAt } = taken;
+  const marks = newMarks(deps.clock() - acceptedAt);
+  deps.stores.invocations.create(newRecord(turn, plan, { timings: marks, now: deps.clock() }));
+  publish(context, turn, { kind: 'taken', messages: messages.map(({ id }) => id) });
+  const launched = launch(context, taken, marks);
+  const ending = await launched.ending;
+  marks.totalMs = deps.clock() - acceptedAt;
+  const settled = settle(deps, { taken, launch: launched, ending, timings: marks });
+  lives.delete(turn.invocation);
+  for (const posted of settled.posted) await deps.replier.send(posted);
+  publish(context, turn, eventOf(settled.outcome, ending, marks));
+  const level = ending.reason === 'completed' ? 'info' : 'warn';
+  const { reason, detail } = ending;
+  deps.logger[level]({ reason, detail, fate: settled.outcome.kind, ...marks }, 'turn ended');
+  await launched.gone;
+};
+
+/** Its chat was unregistered while they waited. */
+const giveUp = ({ deps }: Context, { invocation }: Turn): void => {
+  const outcome = { kind: 'dead', error: 'the chat is not registered any more' } as const;
+  deps.stores.inbound.settle({ invocation, untouched: [], outcome });
+};
+
+const run = async (context: Context, turn: Turn): Promise<void> => {
+  const { deps } = context;
+  const group = deps.stores.groups.find(turn.group);
+  const rows = take(context, turn);
+  if (rows.length === 0) return;
+  if (group === null) return giveUp(context, turn);
+  const times = rows.map(({ receivedAt }) => receivedAt);
+  const taken: Taken = {
+    turn,
+    plan: deps.plan(group, turn),
+    messages: rows.map(({ message }) => message),
+    acceptedAt: Math.min(...times),
+    newestAt: Math.max(...times),
   };
+  const { tier, agent } = taken.plan;
+  const { invocation, session } = turn;
+  await withLogContext({ group: group.folder, tier, agent, invocation, session }, () => runTaken(context, taken));
+};
 
-  const run = async (taken: Taken, plan: InvocationPlan): Promise<void> => {
-    const { turn, messages, acceptedAt } = taken;
-    const marks = newMarks(clock() - acceptedAt);
-    stores.invocations.create(newRecord(turn, plan, { timings: marks, now: clock() }));
-    publish(turn, { kind: 'taken', messages: messages.map(({ id }) => id) });
-    const mark = (point: keyof Timings): void => {
-      marks[point] = clock() - acceptedAt;
-    };
-    const launch = deps.launch({ turn, plan, messages, acceptedAt: taken.newestAt, mark });
-    const ending = await launch.ending;
-    if (ending.reason === 'completed') {
-      const { group, session } = turn;
-      stores.sessions.appendTranscript({ group, session, entries: launch.transcript() });
-    }
-    await conclude(taken, ending, marks);
-    await launch.gone;
-  };
+export interface TurnRunner {
+  run(turn: Turn): Promise<void>;
+  /** Messages wait for its session: they are handed to it if it can take them. */
+  follow(turn: Turn): void;
+}
 
-  return async (turn) => {
-    const group = stores.groups.find(turn.group);
-    const rows = stores.inbound.take({ ...turn, max: MESSAGES_MAX, maxChars: MESSAGE_CHARS_MAX });
-    if (group === null || rows.length === 0) return stores.inbound.finish(turn.invocation, 'failed');
-    const times = rows.map(({ receivedAt }) => receivedAt);
-    const messages = rows.map(({ message }) => message);
-    const taken: Taken = { turn, messages, acceptedAt: Math.min(...times), newestAt: Math.max(...times) };
-    const plan = deps.plan(group, turn);
-    const { invocation, session } = turn;
-    const context = { group: group.folder, tier: plan.tier, agent: plan.agent, invocation, session };
-    await withLogContext(context, () => run(taken, plan));
-  };
+export const createTurnRunner = (deps: TurnDeps): TurnRunner => {
+  const context: Context = { deps, lives: new Map() };
+  return { run: (turn) => run(context, turn), follow: (turn) => follow(context, turn) };
 };

@@ -17,6 +17,9 @@ export interface BodyQuestion {
 export interface AcceptedBody {
   readonly allow: true;
   readonly bytes: Buffer;
+  readonly model: string;
+  /** The longest answer that it asks for; 0 where there is none to pay for. */
+  readonly maxTokens: number;
 }
 
 /** Parsed and checked below; a key that only looks like one of these (`Model`) is refused: some servers ignore case. */
@@ -44,6 +47,8 @@ const NEVER: ReadonlySet<string> = new Set([
   'max_new_tokens',
   'max_output_tokens',
   'speed',
+  'service_tier',
+  'inference_geo',
   'billing_policy',
   'workspace_id',
   'user_profile_id',
@@ -185,6 +190,13 @@ const compose = (values: Values, fields: Fields): Buffer => {
   return Buffer.concat([...pieces, Buffer.from('}')]);
 };
 
+/** Where both keys are there, the provider takes one of them. */
+const longestAnswer = (endpoint: Endpoint, fields: Fields): number => {
+  if (endpoint === 'count-tokens') return 0;
+  const asked = ['max_tokens', 'max_completion_tokens'].map((key) => Tokens.safeParse(fields.get(key)).data ?? 0);
+  return Math.max(...asked);
+};
+
 /** Decides about a body, and gives the bytes to send. */
 export const judgeBody = (question: BodyQuestion): AcceptedBody | Refusal => {
   const values = readMembers(question.bytes, question.scan.members);
@@ -196,5 +208,7 @@ export const judgeBody = (question: BodyQuestion): AcceptedBody | Refusal => {
   const added = additions(question.endpoint, fields, question.grant.caps.maxTokens);
   const absent = [...added.keys()].map((key): [string, Buffer] => [key, Buffer.alloc(0)]);
   const all = new Map([...values, ...absent]);
-  return { allow: true, bytes: compose(all, new Map([...fields, ...added])) };
+  const set = new Map([...fields, ...added]);
+  const maxTokens = longestAnswer(question.endpoint, set);
+  return { allow: true, bytes: compose(all, set), model: String(set.get('model')), maxTokens };
 };

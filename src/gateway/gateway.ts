@@ -2,10 +2,13 @@
  * The gateway's face: one HTTP server per invocation on a unix socket of its own. Who asks is which socket; what may
  * be asked is in the grant; keys stay on this side.
  */
+import type { GroupId } from '../domain/ids.ts';
 import type { TierModelCaps } from '../domain/tiers.ts';
 
 export interface GatewayGrant {
   readonly invocation: string;
+  /** Whose budget pays; both sessions of a group share it. */
+  readonly group: GroupId;
   /** An existing directory of this invocation's own, 0755; the socket is made in it as `gateway.sock`, 0666. */
   readonly socketDirectory: string;
   /** The one provider and the models that this invocation may use. */
@@ -20,7 +23,12 @@ export interface GatewayUse {
   /** As the provider reported them to us, never as the container says. */
   readonly inputTokens: number;
   readonly outputTokens: number;
+  /** The cap that the last refused request ran into; null: none did. Truer than what the container says of a 429. */
+  readonly capped: ModelCap | null;
 }
+
+/** Caps whose refusal is a 429: waiting helps. */
+export type ModelCap = 'concurrent' | 'requestsPerMinute' | 'tokensPerDay' | 'usdPerDay';
 
 export interface GatewaySession {
   /** Resolves with `Date.now()` when the first model request has come in and been let through. */

@@ -3,6 +3,7 @@
  * goes out and lives nowhere else.
  */
 import type { Config, ProviderConfig } from '../config.ts';
+import { FREE, findPrice, type Price } from '../domain/prices.ts';
 import { AppError } from '../errors.ts';
 import type { Secrets } from '../secrets.ts';
 
@@ -13,8 +14,8 @@ export interface Provider {
   readonly api: ModelApi;
   /** The first is the default. */
   readonly models: readonly [string, ...string[]];
-  /** 0: costs nothing; null: unknown. */
-  readonly price: 0 | null;
+  /** What that model costs; null: unknown. */
+  readonly priceOf: (model: string) => Price | null;
   readonly upstream: { readonly kind: 'rehearsal' } | HttpUpstream;
   /** Sent with every request. Throws AppError `config` when the secret is missing or can't be sent as a header. */
   authHeaders(): Readonly<Record<string, string>>;
@@ -36,7 +37,7 @@ const rehearsalProvider = (name: string): Provider => ({
   name,
   api: 'anthropic',
   models: [REHEARSAL_MODEL],
-  price: 0,
+  priceOf: () => FREE,
   upstream: { kind: 'rehearsal' },
   authHeaders: () => ({}),
 });
@@ -50,6 +51,11 @@ const sendable = (secrets: Secrets, name: string): string => {
     hint: 'copy the key again into .env, on one line',
   });
 };
+
+interface ProviderSources {
+  readonly secrets: Secrets;
+  readonly prices: Config['prices'];
+}
 
 type HttpConfig = Exclude<ProviderConfig, { kind: 'rehearsal' }>;
 
@@ -82,18 +88,27 @@ const modelsOf = (name: string, [first, ...rest]: readonly string[]): readonly [
   throw new AppError({ code: 'config', message: `providers.${name}.models: name at least one model` });
 };
 
-const httpProvider = (name: string, config: HttpConfig, secrets: Secrets): Provider => ({
+const isFree = (config: HttpConfig): boolean => config.kind === 'openai-compatible' && config.price === 0;
+
+/** Looked up once: a request only asks for a model that is listed. */
+const pricesOf = (name: string, config: HttpConfig, table: Config['prices']): Provider['priceOf'] => {
+  const find = (model: string) => findPrice(table, { provider: name, api: config.kind, model });
+  const prices = new Map(config.models.map((model) => [model, isFree(config) ? FREE : find(model)]));
+  return (model) => prices.get(model) ?? null;
+};
+
+const httpProvider = (name: string, config: HttpConfig, { secrets, prices }: ProviderSources): Provider => ({
   name,
   api: config.kind,
   models: modelsOf(name, config.models),
-  price: null,
+  priceOf: pricesOf(name, config, prices),
   upstream: upstreamOf(name, config),
   authHeaders: () => authOf(config, secrets),
 });
 
-const resolveProvider = (name: string, config: ProviderConfig, secrets: Secrets): Provider => {
+const resolveProvider = (name: string, config: ProviderConfig, sources: ProviderSources): Provider => {
   if (config.kind === 'rehearsal') return rehearsalProvider(name);
-  if (name !== 'rehearsal') return httpProvider(name, config, secrets);
+  if (name !== 'rehearsal') return httpProvider(name, config, sources);
   throw new AppError({
     code: 'config',
     message: 'providers.rehearsal: that name belongs to the built-in stand-in',
@@ -107,7 +122,8 @@ const resolveProvider = (name: string, config: ProviderConfig, secrets: Secrets)
  */
 export const resolveProviders = (config: Config, secrets: Secrets): ReadonlyMap<string, Provider> => {
   const providers = new Map([['rehearsal', rehearsalProvider('rehearsal')]]);
-  for (const [name, one] of Object.entries(config.providers)) providers.set(name, resolveProvider(name, one, secrets));
+  const sources = { secrets, prices: config.prices };
+  for (const [name, one] of Object.entries(config.providers)) providers.set(name, resolveProvider(name, one, sources));
   providers.get(config.provider)?.authHeaders();
   return providers;
 };

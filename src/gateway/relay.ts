@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Secrets } from '../secrets.ts';
 import { errorBody, errorEvent, sendJson } from './answer.ts';
 import type { ModelApi } from './providers.ts';
@@ -93,15 +94,29 @@ const drained = async (response: ServerResponse, signal: AbortSignal): Promise<v
   }
 };
 
+/** Holds each piece back until the next one comes. */
+const createDelay = () => {
+  let held: Buffer = Buffer.alloc(0);
+  return (piece: Buffer): Buffer => {
+    const before = held;
+    held = piece;
+    return before;
+  };
+};
+
+/** A stream's pieces go out as they come; a document's last one together with its end, mostly all in one write. */
 const pump = async ({ answer, response, secrets, signal }: Relay, tap: UsageTap): Promise<void> => {
   const filter = secrets.filter();
+  const delayed = isStream(answer) ? (piece: Buffer) => piece : createDelay();
   for await (const chunk of answer.body) {
-    const clean = filter.push(chunk);
+    const clean = delayed(filter.push(chunk));
     const flowing = clean.length === 0 || response.write(clean);
     tap.push(chunk);
     if (!flowing) await drained(response, signal);
   }
-  response.end(filter.end());
+  response.end(Buffer.concat([delayed(Buffer.alloc(0)), filter.end()]));
+  // The bytes leave at the end of this turn of the event loop: what is counted afterwards keeps nobody waiting.
+  await nextTurn();
 };
 
 /** After the first byte no status can be sent any more: a stream gets an error event, anything else breaks off. */
@@ -116,7 +131,7 @@ export const relayAnswer = async (relay: Relay, tap: UsageTap): Promise<void> =>
   checkAnswer(relay.answer);
   if (relay.answer.status >= 400) return relayError(relay);
   relay.response.writeHead(relay.answer.status, cleanHeaders(relay));
-  relay.response.flushHeaders();
+  if (isStream(relay.answer)) relay.response.flushHeaders();
   try {
     await pump(relay, tap);
   } catch (thrown) {

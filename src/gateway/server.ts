@@ -11,9 +11,11 @@ import { Agent, type Dispatcher } from 'undici';
 import { AppError } from '../errors.ts';
 import type { Secrets } from '../secrets.ts';
 import { errorBody, rawAnswer } from './answer.ts';
+import { type Budget, createBudget, type SpendLedger } from './budget.ts';
 import type { Gateway, GatewayGrant, GatewaySession } from './gateway.ts';
 import type { Provider } from './providers.ts';
 import { rehearsalUpstream } from './rehearsal.ts';
+import { createPlaces, type Places } from './request-caps.ts';
 import { createRequestSession, type RequestSession } from './session.ts';
 import { DEFAULT_TIMEOUTS, httpUpstream, type Upstream, type UpstreamTimeouts } from './upstream.ts';
 
@@ -23,6 +25,8 @@ export interface GatewayOptions {
   readonly providers: ReadonlyMap<string, Provider>;
   readonly secrets: Secrets;
   readonly logger: Logger;
+  /** Where all groups' spending is kept. */
+  readonly ledger: SpendLedger;
   /** Carries the requests to providers; default: an Agent of the gateway's own. It must not follow redirects. */
   readonly dispatcher?: Dispatcher;
   readonly upstreamTimeouts?: UpstreamTimeouts;
@@ -151,16 +155,19 @@ const closeListener = async ({ server, sockets }: Listening, session: RequestSes
   await Promise.all([closed, ended]);
 };
 
-const openSession = async (
-  options: GatewayOptions,
-  grant: GatewayGrant,
-  upstream: Upstream,
-): Promise<GatewaySession> => {
+/** What one invocation's session shares with the others. */
+interface Shared {
+  readonly upstream: Upstream;
+  readonly places: Places;
+  readonly budget: Budget;
+}
+
+const openSession = async (options: GatewayOptions, grant: GatewayGrant, shared: Shared): Promise<GatewaySession> => {
   const { secrets, logger } = options;
   const provider = grantedProvider(options, grant);
   // A missing key is the operator's to hear about now, not the chat's at its first request.
   provider.authHeaders();
-  const session = createRequestSession({ grant, provider, upstream, secrets, logger });
+  const session = createRequestSession({ grant, provider, ...shared, secrets, logger });
   const listening = createListener(session, provider, options.clientLimits ?? DEFAULT_CLIENT_LIMITS);
   const directory = await openDirectory(grant.socketDirectory);
   const path = `/proc/self/fd/${directory.fd}/${SOCKET_NAME}`;
@@ -192,6 +199,8 @@ export const createGateway = (options: GatewayOptions): ClosableGateway => {
   const dispatcher = options.dispatcher ?? own;
   const timeouts = options.upstreamTimeouts ?? DEFAULT_TIMEOUTS;
   const sessions = new Set<GatewaySession>();
+  const places = createPlaces();
+  const budget = createBudget(options.ledger, options.logger);
   const upstreamFor = (grant: GatewayGrant): Upstream => {
     const { upstream } = grantedProvider(options, grant);
     if (upstream.kind === 'rehearsal' || dispatcher === undefined) return rehearsalUpstream;
@@ -199,7 +208,7 @@ export const createGateway = (options: GatewayOptions): ClosableGateway => {
   };
   return {
     open: async (grant) => {
-      const session = await openSession(options, grant, upstreamFor(grant));
+      const session = await openSession(options, grant, { upstream: upstreamFor(grant), places, budget });
       sessions.add(session);
       const close = async (): Promise<void> => {
         await session.close();

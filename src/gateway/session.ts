@@ -7,19 +7,24 @@ import type { Logger } from 'pino';
 import type { Secrets } from '../secrets.ts';
 import { errorBody, sendJson } from './answer.ts';
 import { judgeBody } from './body-rules.ts';
-import type { GatewayGrant, GatewayUse } from './gateway.ts';
+import { type Budget, type BudgetAsk, estimateTokens, type Reservation } from './budget.ts';
+import { type Course, settlementOf } from './budget-settle.ts';
+import type { GatewayGrant, GatewayUse, ModelCap } from './gateway.ts';
 import type { Provider } from './providers.ts';
 import { discardBody, readBody } from './read-body.ts';
 import { isStreamed, relayAnswer } from './relay.ts';
-import { createRequestCaps, type RequestCaps } from './request-caps.ts';
+import type { Places } from './request-caps.ts';
 import { type Forward, judgeRequest, type Refusal } from './rules.ts';
 import { toUpstreamError, type Upstream, type UpstreamRequest } from './upstream.ts';
-import { createUsageTap } from './usage-tap.ts';
+import { createUsageTap, type UsageTap } from './usage-tap.ts';
 
 export interface SessionParts {
   readonly grant: GatewayGrant;
   readonly provider: Provider;
   readonly upstream: Upstream;
+  /** Both are shared by all invocations. */
+  readonly places: Places;
+  readonly budget: Budget;
   readonly secrets: Secrets;
   readonly logger: Logger;
 }
@@ -36,7 +41,6 @@ export interface RequestSession {
 }
 
 interface State extends SessionParts {
-  readonly caps: RequestCaps;
   readonly live: Map<AbortController, Promise<void>>;
   readonly noteFirst: (nowMs: number) => void;
   closed: boolean;
@@ -44,6 +48,7 @@ interface State extends SessionParts {
   refusals: number;
   inputTokens: number;
   outputTokens: number;
+  capped: ModelCap | null;
 }
 
 interface Exchange {
@@ -61,65 +66,114 @@ const noteRefusal = (state: State, reason: string): void => {
   state.logger.info({ reason: state.secrets.redact(reason) }, 'model request refused');
 };
 
-const refuse = async (
-  state: State,
-  exchange: Exchange,
-  told: Refusal & { retryAfterSeconds?: number },
-): Promise<void> => {
-  noteRefusal(state, told.reason);
+type ToldRefusal = Refusal & { readonly retryAfterSeconds?: number; readonly cap?: ModelCap };
+
+/** The client libraries wait so long at most; told a longer time, they would come back after seconds. */
+const WAITED_FOR_SECONDS_MAX = 60;
+
+const retryHeaders = (seconds: number | undefined): Readonly<Record<string, string>> => {
+  if (seconds === undefined) return {};
+  return {
+    'retry-after': String(seconds),
+    ...(seconds > WAITED_FOR_SECONDS_MAX ? { 'x-should-retry': 'false' } : {}),
+  };
+};
+
+const refuse = async (state: State, exchange: Exchange, told: ToldRefusal): Promise<void> => {
+  const { status, reason, retryAfterSeconds, cap } = told;
+  noteRefusal(state, reason);
+  if (cap !== undefined) state.capped = cap;
   await discardBody(exchange.request);
-  const { status, reason, retryAfterSeconds } = told;
   sendJson(exchange.response, {
     status,
     body: errorBody(state.provider.api, status, state.secrets.redact(reason)),
-    headers: {
-      connection: 'close',
-      ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
-    },
+    headers: { connection: 'close', ...retryHeaders(retryAfterSeconds) },
   });
 };
 
-const forward = async (state: State, exchange: Exchange, request: UpstreamRequest): Promise<void> => {
+/** A checked request whose cost is reserved. */
+interface Paid {
+  readonly request: UpstreamRequest;
+  readonly reservation: Reservation;
+  readonly outputMax: number;
+}
+
+const settle = (state: State, { reservation }: Paid, course: Course): void => {
+  state.inputTokens += course.answer?.usage.inputTokens ?? 0;
+  state.outputTokens += course.answer?.usage.outputTokens ?? 0;
+  reservation.settle(settlementOf(course));
+};
+
+const forward = async (state: State, { response, signal }: Exchange, paid: Paid): Promise<void> => {
   state.requests += 1;
   state.noteFirst(Date.now());
-  const answer = await state.upstream(request);
-  const tap = createUsageTap(isStreamed(answer));
-  const { response, signal } = exchange;
+  const sentAtMs = performance.now();
+  const seen: { answer: { status: number; tap: UsageTap } | null; error: unknown } = { answer: null, error: null };
   try {
+    const answer = await state.upstream(paid.request);
+    const tap = createUsageTap(isStreamed(answer));
+    seen.answer = { status: answer.status, tap };
     await relayAnswer({ answer, response, api: state.provider.api, secrets: state.secrets, signal }, tap);
+  } catch (thrown) {
+    seen.error = thrown;
+    throw thrown;
   } finally {
-    const { inputTokens, outputTokens } = tap.usage();
-    state.inputTokens += inputTokens;
-    state.outputTokens += outputTokens;
+    settle(state, paid, {
+      answer: seen.answer === null ? null : { status: seen.answer.status, usage: seen.answer.tap.usage() },
+      error: seen.error,
+      isAbandoned: signal.aborted,
+      lastedMs: performance.now() - sentAtMs,
+      outputMax: paid.outputMax,
+    });
   }
 };
 
-const checkAndForward = async (state: State, exchange: Exchange, verdict: Forward): Promise<void> => {
-  const read = await readBody(exchange.request, state.grant.caps.bodyBytes);
-  if (!read.allow) return refuse(state, exchange, read);
-  const body = judgeBody({ endpoint: verdict.endpoint, bytes: read.bytes, scan: read.scan, grant: state.grant });
-  if (!body.allow) return refuse(state, exchange, body);
-  const { path, headers } = verdict;
-  await forward(state, exchange, {
-    path,
-    headers,
-    body: body.bytes,
-    values: read.scan.values,
-    signal: exchange.signal,
-  });
+/** Gives a refusal, or undefined when the request has gone its way. */
+const checkAndForward = async (
+  state: State,
+  exchange: Exchange,
+  verdict: Forward,
+): Promise<ToldRefusal | undefined> => {
+  const { grant, provider, budget } = state;
+  const { endpoint, path, headers } = verdict;
+  const read = await readBody(exchange.request, grant.caps.bodyBytes);
+  if (!read.allow) return read;
+  const body = judgeBody({ endpoint, bytes: read.bytes, scan: read.scan, grant });
+  if (!body.allow) return body;
+  // Whoever has gone already gets nothing, and pays nothing.
+  exchange.signal.throwIfAborted();
+  const ask: BudgetAsk = {
+    group: grant.group,
+    caps: grant.caps,
+    provider: provider.name,
+    model: body.model,
+    price: provider.priceOf(body.model),
+    // Counting tokens is free at the provider.
+    inputTokens: endpoint === 'count-tokens' ? 0 : estimateTokens(body.bytes.length),
+    outputTokens: body.maxTokens,
+  };
+  const reservation = budget.reserve(ask);
+  if (!reservation.allow) return reservation;
+  const request = { path, headers, body: body.bytes, values: read.scan.values, signal: exchange.signal };
+  await forward(state, exchange, { request, reservation, outputMax: body.maxTokens });
+  return undefined;
 };
 
 /** A place is taken before the body is read: so the memory for bodies is bounded by the caps, too. */
 const serve = async (state: State, exchange: Exchange): Promise<void> => {
   const { method = '', url = '', headers } = exchange.request;
+  const { group, caps } = state.grant;
   const verdict = judgeRequest({ method, target: url, headers }, state.provider);
   if (!verdict.allow) return refuse(state, exchange, verdict);
-  const slot = state.caps.take(performance.now());
-  if (!slot.allow) return refuse(state, exchange, { ...slot, status: 429 });
+  const place = state.places.take({ group, concurrent: caps.concurrent, nowMs: performance.now() });
+  if (!place.allow) return refuse(state, exchange, place);
   try {
-    await checkAndForward(state, exchange, verdict);
+    const refusal = await checkAndForward(state, exchange, verdict);
+    if (refusal === undefined) return;
+    place.noteRefused(performance.now());
+    await refuse(state, exchange, refusal);
   } finally {
-    slot.release();
+    place.leave();
   }
 };
 
@@ -172,7 +226,6 @@ export const createRequestSession = (parts: SessionParts): RequestSession => {
   });
   const state: State = {
     ...parts,
-    caps: createRequestCaps(parts.grant.caps),
     live: new Map(),
     noteFirst: resolveFirst,
     closed: false,
@@ -180,14 +233,15 @@ export const createRequestSession = (parts: SessionParts): RequestSession => {
     refusals: 0,
     inputTokens: 0,
     outputTokens: 0,
+    capped: null,
   };
   return {
     firstModelRequest,
     handle: (request, response) => handle(state, request, response),
     noteRefusal: (reason) => noteRefusal(state, reason),
     use: () => {
-      const { requests, refusals, inputTokens, outputTokens } = state;
-      return { requests, refusals, inputTokens, outputTokens };
+      const { requests, refusals, inputTokens, outputTokens, capped } = state;
+      return { requests, refusals, inputTokens, outputTokens, capped };
     },
     abort: () => abortAll(state),
   };

@@ -1,6 +1,7 @@
 /** What the command line and the supervisor say to each other over the control socket (HTTP; answers of a chat are JSON lines). */
 import { z } from 'zod';
 import { GroupId } from '../domain/ids.ts';
+import { SentFile } from '../domain/message.ts';
 
 const Timings = z.strictObject({
   queuedMs: z.number().nullable(),
@@ -24,7 +25,13 @@ export const ChatEvent = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('progress'), invocation: z.string(), note: z.string() }),
   z.strictObject({ kind: z.literal('text'), invocation: z.string(), delta: z.string() }),
   /** A whole message as it was sent into the chat: the reply, something the agent sent, or a notice. */
-  z.strictObject({ kind: z.literal('message'), invocation: z.string().nullable(), text: z.string() }),
+  z.strictObject({
+    kind: z.literal('message'),
+    invocation: z.string().nullable(),
+    text: z.string(),
+    /** What was sent with it; the text says where it lies. */
+    file: SentFile.optional(),
+  }),
   z.strictObject({
     kind: z.literal('done'),
     invocation: z.string(),

@@ -20,6 +20,8 @@ const eventOf = ({ invocation, event }: FeedItem): ChatEvent | null => {
       return null;
     case 'news':
       return { ...event.news, invocation };
+    case 'postponed':
+      return { kind: 'progress', invocation, note: `${event.detail ?? event.reason}; it is tried again` };
     case 'done':
       return { ...event, invocation };
   }
@@ -45,7 +47,8 @@ export const createLocalChat = ({ local, feed }: LocalChatOptions) =>
       local.subscribe(group, (event) => {
         if (event.kind !== 'message') return;
         const { invocation, text: said } = event.message;
-        hear({ from: 'chat', event: { kind: 'message', invocation, text: said } });
+        const file = 'file' in event.message ? { file: event.message.file } : {};
+        hear({ from: 'chat', event: { kind: 'message', invocation, text: said, ...file } });
       }),
     ];
     try {

@@ -47,7 +47,7 @@ export const createSupervisor = (options: SupervisorOptions): ControlledSupervis
       };
     },
     chat: createLocalChat(options),
-    cancel: options.queue.cancel,
+    cancel: (invocation) => options.queue.cancel(invocation),
     shutdown: options.shutdown,
   };
 };

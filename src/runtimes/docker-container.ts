@@ -96,7 +96,8 @@ class DockerContainer implements RunningContainer {
 
   async #watch(ended: Promise<void>): Promise<ExitReport> {
     const { engine, lifetime } = this.#attached;
-    const watch: ExitWatch = { engine, id: this.id, signal: lifetime.signal };
+    const isEnding = () => this.#removal !== null;
+    const watch: ExitWatch = { engine, id: this.id, signal: lifetime.signal, isEnding };
     const report = await watchExit(watch, ended);
     this.#ended = !report.engineLost;
     await Promise.race([this.#streamEnd, delay(OUTPUT_TAIL_MS, undefined, { ref: false })]);

@@ -1,6 +1,6 @@
 /**
  * Learns how a container ended. The engine's word alone counts: a wait that breaks off is no exit, it is asked again,
- * and an engine that stays silent for 10 s is reported as lost.
+ * and an engine that stays silent for 10 s is reported as lost. So is one that stopped the container by going away.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ContainerState, inspectContainer, waitContainer } from './docker-calls.ts';
@@ -17,6 +17,8 @@ export interface ExitWatch {
   readonly id: string;
   /** Raised when the container has been removed on purpose: nothing is asked any more. */
   readonly signal: AbortSignal;
+  /** It is being ended on purpose. */
+  isEnding(): boolean;
 }
 
 /** The engine's answer within `LOST_AFTER_MS`; null when it has no such container or doesn't answer. */
@@ -45,13 +47,30 @@ const waitAgain = async (watch: ExitWatch): Promise<void> => {
   }
 };
 
+/**
+ * An engine that stops ends its containers by TERM, then KILL, and is back before one can ask it why. A container that
+ * ends itself so can't be told apart: its turn is tried again in vain, as often as the retry rule allows.
+ */
+const BY_SIGNAL: readonly number[] = [137, 143];
+
+/** `interrupted`: the engine's connection broke off meanwhile, so a bad end is the engine's doing. */
+const reportOf = (watch: ExitWatch, { exitCode, oomKilled }: ContainerState, interrupted: boolean): ExitReport => {
+  const isBad = !oomKilled && exitCode !== 0;
+  const fromOutside = interrupted || (BY_SIGNAL.includes(exitCode) && !watch.isEnding());
+  return { exitCode, oomKilled, engineLost: isBad && fromOutside };
+};
+
 /** Settles when the container has ended or the engine is lost; `ended` is the wait that was registered before start. */
 export const watchExit = async (watch: ExitWatch, ended: Promise<void>): Promise<ExitReport> => {
-  await ended.catch(() => undefined);
+  let interrupted = await ended.then(
+    () => false,
+    () => true,
+  );
   for (;;) {
     const state = await askState(watch);
     if (state === null) return LOST;
-    if (!state.running) return { exitCode: state.exitCode, oomKilled: state.oomKilled, engineLost: false };
+    if (!state.running) return reportOf(watch, state, interrupted);
+    interrupted = true;
     await waitAgain(watch);
   }
 };

@@ -27,6 +27,7 @@ const Version = z.object({
   Version: z.string(),
   ApiVersion: z.string(),
   Platform: z.object({ Name: z.string() }).nullish(),
+  Components: z.array(z.object({ Name: z.string(), Version: z.string() })).nullish(),
 });
 
 const Info = z.object({
@@ -36,6 +37,11 @@ const Info = z.object({
   SwapLimit: z.boolean().optional(),
   PidsLimit: z.boolean().optional(),
   CpuCfsQuota: z.boolean().optional(),
+  OperatingSystem: z.string().nullish(),
+  KernelVersion: z.string().nullish(),
+  CgroupVersion: z.string().nullish(),
+  Driver: z.string().nullish(),
+  SecurityOptions: z.array(z.string()).nullish(),
 });
 
 const Listed = z.array(
@@ -52,6 +58,15 @@ const discardsOf = (info: z.infer<typeof Info>): readonly string[] =>
   })
     .filter(([, kept]) => kept !== true)
     .map(([field]) => field);
+
+const machineOf = (info: z.infer<typeof Info>, version: z.infer<typeof Version>): EngineReport['machine'] => ({
+  operatingSystem: info.OperatingSystem ?? null,
+  kernel: info.KernelVersion ?? null,
+  cgroupVersion: info.CgroupVersion ?? null,
+  storageDriver: info.Driver ?? null,
+  securityOptions: info.SecurityOptions ?? [],
+  runc: version.Components?.find(({ Name }) => Name === 'runc')?.Version ?? null,
+});
 
 /** The engine's refusal of a create, as the error that names what to do. */
 const createError = (engine: Engine, spec: ContainerSpec, thrown: unknown): AppError => {
@@ -100,15 +115,16 @@ class DockerRuntime implements Runtime {
   check(): Promise<EngineReport> {
     return this.#asking('ask for its version', async () => {
       const [version, info] = await Promise.all([this.#engine.quick.version(), this.#engine.quick.info()]);
-      const { Version: number, ApiVersion, Platform } = Version.parse(version);
+      const about = Version.parse(version);
       const machine = Info.parse(info);
       return {
-        name: Platform?.Name || 'Docker Engine',
-        version: number,
-        apiVersion: ApiVersion,
+        name: about.Platform?.Name || 'Docker Engine',
+        version: about.Version,
+        apiVersion: about.ApiVersion,
         discards: discardsOf(machine),
         cpus: machine.NCPU,
         memoryBytes: machine.MemTotal,
+        machine: machineOf(machine, about),
       };
     });
   }

@@ -43,28 +43,35 @@ export const imageTag = (inputs: ImageInputs): string => {
   return `${REPOSITORY}:${hash.digest('hex').slice(0, 16)}`;
 };
 
-const Inspected = z.object({ Id: z.string().min(1) });
+const Inspected = z.object({ Id: z.string().min(1), Created: z.string().nullish() });
 
-/** The id of that image; null where the engine has none by that name. */
-const imageId = async (engine: Engine, name: string): Promise<string | null> => {
+export interface FoundImage {
+  /** `sha256:…`. */
+  readonly id: string;
+  /** ISO 8601; null: the engine doesn't say. */
+  readonly createdAt: string | null;
+}
+
+/** null where the engine has no image by that name. */
+export const findImage = async (engine: Engine, name: string): Promise<FoundImage | null> => {
   try {
-    return Inspected.parse(await engine.quick.getImage(name).inspect()).Id;
+    const { Id, Created } = Inspected.parse(await engine.quick.getImage(name).inspect());
+    return { id: Id, createdAt: Created ?? null };
   } catch (thrown) {
     if (engineStatus(thrown) === 404) return null;
     throw engineError(engine, `look for image ${name}`, thrown);
   }
 };
 
-interface Base {
+export interface Base extends FoundImage {
   readonly name: string;
-  readonly id: string;
 }
 
 const findBase = async (engine: Engine, wanted: string | undefined): Promise<Base> => {
   const candidates = wanted === undefined ? DEFAULT_BASES : [wanted];
   for (const name of candidates) {
-    const id = await imageId(engine, name);
-    if (id !== null) return { name, id };
+    const found = await findImage(engine, name);
+    if (found !== null) return { name, ...found };
   }
   throw new AppError({
     code: 'image',
@@ -170,7 +177,19 @@ const build = async (request: BuildRequest, inputs: ImageInputs, base: Base): Pr
     if (engineStatus(thrown) !== undefined) throw buildError(tag, engineSays(thrown), []);
     throw engineError(engine, `build ${tag}`, thrown);
   }
-  if ((await imageId(engine, tag)) === null) throw buildError(tag, 'the engine made no image by that name', []);
+  if ((await findImage(engine, tag)) === null) throw buildError(tag, 'the engine made no image by that name', []);
+};
+
+/** What an image of that request is made of, as the files and the base are now. Throws as `ensureImage` does. */
+export const currentInputs = async (
+  request: BuildRequest,
+): Promise<{ readonly inputs: ImageInputs; readonly base: Base }> => {
+  const [dockerfile, runner, base] = await Promise.all([
+    contextFile(request.root, 'container/Dockerfile'),
+    contextFile(request.root, 'dist/runner.mjs'),
+    findBase(request.engine, request.base),
+  ]);
+  return { inputs: { dockerfile, runner, baseId: base.id, uid: request.uid }, base };
 };
 
 /**
@@ -181,14 +200,9 @@ export const ensureImage = async (
   request: BuildRequest,
 ): Promise<{ readonly tag: string; readonly built: boolean; readonly seconds: number }> => {
   const startedMs = performance.now();
-  const [dockerfile, runner, base] = await Promise.all([
-    contextFile(request.root, 'container/Dockerfile'),
-    contextFile(request.root, 'dist/runner.mjs'),
-    findBase(request.engine, request.base),
-  ]);
-  const inputs: ImageInputs = { dockerfile, runner, baseId: base.id, uid: request.uid };
+  const { inputs, base } = await currentInputs(request);
   const tag = imageTag(inputs);
-  const built = (await imageId(request.engine, tag)) === null;
+  const built = (await findImage(request.engine, tag)) === null;
   if (built) await build(request, inputs, base);
   return { tag, built, seconds: (performance.now() - startedMs) / 1000 };
 };

@@ -40,6 +40,17 @@ export interface EngineReport {
   readonly discards: readonly string[];
   readonly cpus: number;
   readonly memoryBytes: number;
+  /** What `doctor` judges; null: the engine doesn't say. */
+  readonly machine: {
+    readonly operatingSystem: string | null;
+    /** The engine's kernel release: another than ours is an engine in another machine. */
+    readonly kernel: string | null;
+    readonly cgroupVersion: string | null;
+    readonly storageDriver: string | null;
+    /** As the engine names them: `name=seccomp,profile=default`, `name=rootless` … */
+    readonly securityOptions: readonly string[];
+    readonly runc: string | null;
+  };
 }
 
 export interface Runtime {

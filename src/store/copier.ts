@@ -39,6 +39,9 @@ export interface Copier {
   close(): Promise<void>;
 }
 
+/** Rows pass through SQLite, not through JavaScript: the thread needs little room for new objects. */
+const RESOURCES = { maxYoungGenerationSizeMb: 4 } as const;
+
 type WithoutCall<T> = T extends { call: number } ? Omit<T, 'call'> : never;
 
 interface Pending {
@@ -83,7 +86,7 @@ class CopyThread {
   #calls = 0;
 
   constructor(file: string | URL, data: CopyWorkerData) {
-    this.#worker = new Worker(file, { workerData: data, name: 'copies' });
+    this.#worker = new Worker(file, { workerData: data, name: 'copies', resourceLimits: RESOURCES });
     this.#worker.on('message', (message: unknown) => this.#settle(CopyReply.parse(message)));
     this.#worker.on('error', (cause: unknown) => this.#fail(cause));
     this.#exited = new Promise((resolve) => {

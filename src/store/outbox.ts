@@ -6,6 +6,7 @@ import type Database from 'better-sqlite3';
 import { monotonicFactory } from 'ulid';
 import { z } from 'zod';
 import { GroupId } from '../domain/ids.ts';
+import { SentFile } from '../domain/message.ts';
 import { AppError } from '../errors.ts';
 
 /** Retries after the first attempt; the delay before retry n (from 0) is RETRY_BASE_MS · 2ⁿ. */
@@ -17,6 +18,8 @@ export interface OutboxRow {
   readonly invocation: string | null;
   readonly chat: GroupId;
   readonly text: string;
+  /** What goes with it; the text is its caption then. */
+  readonly file: SentFile | null;
   readonly status: 'pending' | 'sent' | 'dead';
   /** Attempts that failed. */
   readonly attempts: number;
@@ -33,6 +36,11 @@ const Row = z.strictObject({
   invocation: z.string().nullable(),
   chat: GroupId,
   text: z.string(),
+  file: z
+    .string()
+    .nullable()
+    .transform((json): unknown => (json === null ? null : JSON.parse(json)))
+    .pipe(SentFile.nullable()),
   status: z.enum(['pending', 'sent', 'dead']),
   attempts: z.number().int(),
   createdAt: z.iso.datetime(),
@@ -41,7 +49,7 @@ const Row = z.strictObject({
   error: z.string().nullable(),
 });
 
-const SELECT = `SELECT id, invocation, chat_id AS chat, text, status, attempts, created_at AS createdAt,
+const SELECT = `SELECT id, invocation, chat_id AS chat, text, file, status, attempts, created_at AS createdAt,
   next_at AS nextAt, sent_at AS sentAt, error FROM outbox`;
 
 export class OutboxStore {
@@ -55,15 +63,15 @@ export class OutboxStore {
   }
 
   /** A ULID; ids of one process sort in the order of adding. */
-  add(message: { invocation: string | null; chat: GroupId; text: string }): string {
+  add(message: { invocation: string | null; chat: GroupId; text: string; file?: SentFile | undefined }): string {
     const id = this.#nextId(this.#clock());
     const now = iso(this.#clock());
     this.#database
       .prepare(
-        `INSERT INTO outbox (id, invocation, chat_id, text, created_at, next_at)
-         VALUES (:id, :invocation, :chat, :text, :now, :now)`,
+        `INSERT INTO outbox (id, invocation, chat_id, text, file, created_at, next_at)
+         VALUES (:id, :invocation, :chat, :text, :file, :now, :now)`,
       )
-      .run({ id, ...message, now });
+      .run({ id, ...message, file: message.file === undefined ? null : JSON.stringify(message.file), now });
     return id;
   }
 
@@ -99,6 +107,11 @@ export class OutboxStore {
       .prepare(`UPDATE outbox SET status = 'pending', attempts = 0, next_at = ? WHERE id = ? AND status = 'dead'`)
       .run(iso(this.#clock()), id);
     if (changes === 0) throw missing(id, 'dead');
+  }
+
+  /** Given up for good; its text stays in the chat's history. False: there is no such dead letter. */
+  drop(id: string): boolean {
+    return this.#database.prepare(`DELETE FROM outbox WHERE id = ? AND status = 'dead'`).run(id).changes === 1;
   }
 
   #list(status: 'pending' | 'dead'): OutboxRow[] {

@@ -2,20 +2,28 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import type { Home } from '../home.ts';
 import { openDatabase } from './database.ts';
+import { DeadMessageStore } from './dead-messages.ts';
 import { GroupStore } from './groups.ts';
 import { InboundStore } from './inbound.ts';
 import { InvocationStore } from './invocations.ts';
 import { MessageStore } from './messages.ts';
 import { OutboxStore } from './outbox.ts';
+import { ReceiptStore } from './receipts.ts';
 import { SessionStore } from './sessions.ts';
+import { SpendStore } from './spend.ts';
 
 export interface Stores {
   readonly groups: GroupStore;
   readonly inbound: InboundStore;
+  readonly deadMessages: DeadMessageStore;
   readonly sessions: SessionStore;
   readonly invocations: InvocationStore;
   readonly outbox: OutboxStore;
+  readonly receipts: ReceiptStore;
+  readonly spend: SpendStore;
   readonly messages: MessageStore;
+  /** Runs `work` in one transaction of the state database (not of the messages'): all of it is done, or nothing. */
+  together<T>(work: () => T): T;
   /**
    * Writes messages into the history that were accepted but not written there before a crash; says how many. To be
    * called at start-up; a second call finds nothing to do.
@@ -37,10 +45,14 @@ export const openStores = (home: Home, clock: () => number): Stores => {
   return {
     groups: new GroupStore(state),
     inbound,
+    deadMessages: new DeadMessageStore(state),
     sessions: new SessionStore(state),
     invocations: new InvocationStore(state),
     outbox: new OutboxStore(state, clock),
+    receipts: new ReceiptStore(state, clock),
+    spend: new SpendStore(state, { wallMs: clock, monotonicMs: () => performance.now() }),
     messages,
+    together: (work) => state.transaction(work).immediate(),
     recoverMessages: () => inbound.unsettled().filter((message) => messages.saveInbound(message)).length,
     close: () => {
       history.close();

@@ -23,6 +23,19 @@ const started = async () => {
   return { channel, received };
 };
 
+test('a file is shown where it lies, with its caption before', async () => {
+  const { channel } = await started();
+  const heard: LocalEvent[] = [];
+  channel.subscribe(LOBBY, (event) => heard.push(event));
+  const file = { name: 'a.pdf', bytes: 3, path: '/home/x/data/outfiles/lobby/1/a.pdf' };
+  expect(await channel.sendFile({ ...message('look'), file })).toBe('shown');
+  await channel.sendFile({ ...message(''), file });
+  expect(heard).toMatchObject([
+    { kind: 'message', message: { file, text: `look\n[file "a.pdf", 3 bytes: ${file.path}]` } },
+    { kind: 'message', message: { file, text: `[file "a.pdf", 3 bytes: ${file.path}]` } },
+  ]);
+});
+
 const message = (text: string, chat = LOBBY) => ({ chat, text, invocation: null });
 
 test('a submitted message comes in as the operator’s, and is a message by the schema', async () => {

@@ -58,6 +58,8 @@ describe('words', () => {
     ['a missing folder', ['groups', 'register', 'local:x'], /required option '--folder <folder>'/],
     ['no number of lines', ['logs', '--lines', 'many'], /a number of lines is 1–100000/],
     ['no lines at all', ['logs', '-n', '0'], /a number of lines is 1–100000/],
+    ['half a run', ['runs', 'list', '--limit', '0.5'], /a number of runs is 1–10000/],
+    ['no run', ['runs', 'show'], /missing required argument 'id'/],
   ])('%s is a usage error', async (_, words, message) => {
     await expect(parseCommandLine(words)).rejects.toMatchObject({
       code: 'usage',
@@ -69,12 +71,39 @@ describe('words', () => {
     const parsed = await parseCommandLine(['--help']);
     if (parsed.kind !== 'text') throw new Error('no help');
     expect(parsed.status).toBe(0);
-    for (const word of ['init', 'up', 'down', 'status', 'chat', 'plan', 'groups', 'image', 'logs', 'Examples:']) {
+    for (const word of [
+      'init',
+      'up',
+      'down',
+      'status',
+      'chat',
+      'plan',
+      'groups',
+      'image',
+      'logs',
+      'doctor',
+      'runs',
+      'Examples:',
+    ]) {
       expect(parsed.text).toContain(word);
     }
     for (const [code, status] of Object.entries(EXIT_STATUS)) {
       expect(parsed.text).toMatch(new RegExp(`^ +${status} +${code} `, 'm'));
     }
+  });
+
+  test.each([
+    [['doctor'], 'tierclaw doctor --json'],
+    [['logs'], 'tierclaw logs --run'],
+    [['runs', 'list'], 'tierclaw runs list --limit 5'],
+    [['runs', 'show'], 'tierclaw runs show 01'],
+  ])('the help of %j shows examples', async (words, example) => {
+    const parsed = await parseCommandLine([...words, '--help']);
+    expect(parsed).toMatchObject({
+      kind: 'text',
+      status: 0,
+      text: expect.stringMatching(`Examples:\n[^]*  ${example}`),
+    });
   });
 
   test('no command at all is answered by the help, as a usage error', async () => {

@@ -11,7 +11,7 @@ export const initFrame = ({ limits, ...rest }: Overrides = {}): InitFrame => ({
   chat: { id: 'local:demo', name: 'Demo' },
   instructions: 'You are a test.',
   model: { provider: 'anthropic', api: 'anthropic', name: 'claude-test', maxTokens: 1000 },
-  tools: ['bash', 'file_read', 'file_write', 'file_edit', 'glob', 'grep', 'send_message'],
+  tools: ['bash', 'file_read', 'file_write', 'file_edit', 'glob', 'grep', 'send_message', 'send_file'],
   transcript: [],
   messages: [{ id: 'm1', sender: 'Ada', text: 'hello', at: '2026-01-01T00:00:00.000Z' }],
   ...rest,

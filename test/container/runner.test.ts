@@ -94,7 +94,7 @@ describe('a turn', () => {
   it('speaks chat completions to a provider of that kind', async () => {
     const model = { provider: 'ollama', api: 'openai-compatible' as const, name: 'llama-test', maxTokens: 100 };
     const runner = await turn([], initFrame({ model }));
-    expect(runner.frames.at(-1)).toEqual({ type: 'result', text: 'Hello from llama-test, 7 tools.' });
+    expect(runner.frames.at(-1)).toEqual({ type: 'result', text: 'Hello from llama-test, 8 tools.' });
     expect(ofType(runner, 'usage')).toEqual([{ type: 'usage', inputTokens: 5, outputTokens: 3 }]);
   });
 
@@ -217,6 +217,28 @@ describe('messages during a turn', () => {
     expect(await runner.exited).toBe(0);
     const result = runner.provider.requests[1]?.messages.at(-1)?.content[0];
     expect(result).toMatchObject({ content: detail, ...(isError === undefined ? {} : { is_error: isError }) });
+  });
+});
+
+describe('send_file', () => {
+  it.each([
+    ['/workspace/group/a.pdf', /^\/workspace\/group\/a\.pdf$/],
+    ['../secret', /^\/.*\/group\/\.\.\/secret$/],
+  ])('asks for %s as %s and leaves the judging to the host', async (path, asked) => {
+    const runner = await start([call('send_file', { path, caption: 'look' }), { text: 'fine' }]);
+    runner.send(initFrame());
+    const messages = join(runner.directory, 'ipc', 'messages');
+    await eventually(() => readdir(messages).then((names) => names.filter((n) => n.endsWith('.json')).length)).toBe(1);
+    const [name = ''] = await readdir(messages);
+    const request = JSON.parse(await readFile(join(messages, name), 'utf8'));
+    expect(request).toMatchObject({ type: 'send_file', caption: 'look', path: expect.stringMatching(asked) });
+    await input(runner, { type: 'answer', id: request.id, ok: false, detail: 'not that one' });
+    runner.send({ type: 'poke' });
+    expect(await runner.exited).toBe(0);
+    expect(runner.provider.requests[1]?.messages.at(-1)?.content[0]).toMatchObject({
+      content: 'not that one',
+      is_error: true,
+    });
   });
 });
 

@@ -9,6 +9,8 @@ const group = (name: string): GroupId => GroupId.parse(`local:${name}`);
 const queueOver = (concurrent: number, waiting: WaitingSession[]) => {
   const started: Turn[] = [];
   const finish = new Map<string, () => void>();
+  const followed: Turn[] = [];
+  const clock = { ms: 1_000_000 };
   const bugs: unknown[] = [];
   let next = 0;
   const queue = createQueue({
@@ -21,6 +23,8 @@ const queueOver = (concurrent: number, waiting: WaitingSession[]) => {
       waiting.splice(at, 1);
       return new Promise((resolve) => finish.set(turn.group, resolve));
     },
+    follow: (turn) => followed.push(turn),
+    clock: () => clock.ms,
     onBug: (_, thrown) => bugs.push(thrown),
   });
   const end = async (name: string): Promise<void> => {
@@ -28,13 +32,14 @@ const queueOver = (concurrent: number, waiting: WaitingSession[]) => {
     await tick();
     await tick();
   };
-  return { queue, started, end, bugs };
+  return { queue, started, end, followed, clock };
 };
 
-const waits = (name: string, session: 'default' | 'maintenance' = 'default'): WaitingSession => ({
+const waits = (name: string, session: 'default' | 'maintenance' = 'default', notBefore = 0): WaitingSession => ({
   group: group(name),
   session,
   messages: 1,
+  notBefore,
 });
 
 const names = (turns: readonly Turn[]): string[] => turns.map((turn) => `${turn.group.slice(6)}/${turn.session}`);
@@ -64,6 +69,42 @@ describe('the queue', () => {
     const { queue, started } = queueOver(5, [waits('a'), waits('a', 'maintenance')]);
     queue.wake();
     expect(names(started)).toEqual(['a/default', 'a/maintenance']);
+  });
+
+  it('serves who was served longest ago, however much another has waiting', async () => {
+    const waiting = [waits('greedy')];
+    const { queue, started, end } = queueOver(1, waiting);
+    queue.wake();
+    for (const name of ['greedy', 'b', 'c']) waiting.push(waits(name));
+    await end('greedy');
+    await end('b');
+    await end('c');
+    expect(names(started)).toEqual(['greedy/default', 'b/default', 'c/default', 'greedy/default']);
+  });
+
+  it('leaves a session alone until its retry is due', () => {
+    const waiting = [waits('a', 'default', 1_005_000)];
+    const { queue, started, clock } = queueOver(1, waiting);
+    queue.wake();
+    expect(started).toEqual([]);
+    clock.ms += 5_000;
+    queue.wake();
+    expect(names(started)).toEqual(['a/default']);
+  });
+
+  it('does not wait for a retry that a clock since set back has dated an hour ahead', () => {
+    const { queue, started } = queueOver(1, [waits('a', 'default', 1_000_000 + 3_600_000)]);
+    queue.wake();
+    expect(names(started)).toEqual(['a/default']);
+  });
+
+  it('tells a running turn that messages wait for its session, even when every slot is taken', () => {
+    const waiting = [waits('a')];
+    const { queue, started, followed } = queueOver(1, waiting);
+    queue.wake();
+    waiting.push(waits('a'), waits('b'));
+    queue.wake();
+    expect(followed).toEqual(started);
   });
 
   it('cancels a running turn by its id, and says so when there is none', () => {
@@ -97,6 +138,8 @@ describe('the queue', () => {
         runs += 1;
         throw new Error('broken');
       },
+      follow: () => {},
+      clock: () => 0,
       onBug: (_, thrown) => bugs.push(thrown),
     });
     queue.wake();

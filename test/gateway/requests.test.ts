@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ANSWER, ASK, answerOk, post, type Sent, sendJson, start } from './setup.ts';
+import { ANSWER, ASK, answerOk, CAPS, post, type Sent, sendJson, start } from './setup.ts';
 
 describe('a request', () => {
   it.each<[string, Sent, number, string]>([
@@ -48,14 +48,7 @@ describe('a request', () => {
   });
 
   it('beyond the requests of a minute gets 429 with Retry-After', async () => {
-    const caps = {
-      requestsPerMinute: 2,
-      concurrent: 2,
-      maxTokens: 1000,
-      bodyBytes: 1000,
-      tokensPerDay: 1,
-      usdPerDay: 1,
-    };
+    const caps = { ...CAPS, requestsPerMinute: 2 };
     const { socketPath } = await start(answerOk, { caps });
     for (const status of [200, 200, 429]) {
       const answer = await post(socketPath);

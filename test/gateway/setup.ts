@@ -1,4 +1,5 @@
 /** Real sockets for the gateway's tests: a recording upstream, a home's directories, clients over the unix socket. */
+import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, createConnection, createServer as createTcpServer, type Socket } from 'node:net';
@@ -8,11 +9,14 @@ import { pino } from 'pino';
 import { Agent } from 'undici';
 import { onTestFinished } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
+import { GroupId } from '../../src/domain/ids.ts';
 import { tierRow } from '../../src/domain/tiers.ts';
 import type { GatewayGrant, GatewaySession } from '../../src/gateway/gateway.ts';
 import { resolveProviders } from '../../src/gateway/providers.ts';
 import { type ClosableGateway, createGateway, type GatewayOptions } from '../../src/gateway/server.ts';
+import { homeAt } from '../../src/home.ts';
 import { createSecrets } from '../../src/secrets.ts';
+import { openStores } from '../../src/store/stores.ts';
 
 export const KEY = 'sk-ant-real-key-0123456789';
 
@@ -79,13 +83,24 @@ export interface Setup {
   readonly options?: Partial<GatewayOptions>;
 }
 
+/** A ledger in a database of its own. */
+const freshLedger = () => {
+  const directory = mkdtempSync(join(tmpdir(), 'tierclaw-ledger-'));
+  const stores = openStores(homeAt(directory), Date.now);
+  onTestFinished(() => {
+    stores.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  return stores.spend;
+};
+
 /** A gateway with its log kept as text. */
 export const startGateway = ({ yaml = '', secrets: values = { KEY }, options = {} }: Setup) => {
   const log: string[] = [];
   const secrets = createSecrets(new Map(Object.entries(values)), '.env');
   const providers = resolveProviders(parseConfig(yaml, 'tierclaw.yaml'), secrets);
   const logger = pino({ level: 'trace' }, { write: (line: string) => void log.push(line) });
-  const gateway = createGateway({ providers, secrets, logger, ...options });
+  const gateway = createGateway({ providers, secrets, logger, ...options, ledger: options.ledger ?? freshLedger() });
   onTestFinished(() => gateway.close());
   return { gateway, log };
 };
@@ -98,6 +113,7 @@ export const configFor = (url: string): string =>
     `  claude: { kind: anthropic, baseUrl: "${url}", apiKey: KEY, models: [claude-a, claude-b] }`,
     `  oauth: { kind: anthropic, baseUrl: "${url}", oauthToken: KEY, models: [claude-a] }`,
     `  local: { kind: openai-compatible, baseUrl: "${url}/v1", apiKey: KEY, models: [llama] }`,
+    'prices: { claude-a: { input: 3, output: 15 }, claude-b: { input: 3, output: 15 }, llama: { input: 1, output: 2 } }',
   ].join('\n');
 
 export interface Opened {
@@ -105,13 +121,16 @@ export interface Opened {
   readonly socketPath: string;
 }
 
-const CAPS = tierRow('untrusted').model;
+/** Of every session that isn't given another. */
+export const GROUP = GroupId.parse('local:lobby');
+export const CAPS = tierRow('untrusted').model;
 
 export const openSession = async (gateway: ClosableGateway, grant: Partial<GatewayGrant> = {}): Promise<Opened> => {
   const socketDirectory = grant.socketDirectory ?? join(await temporaryDirectory(), 'run');
   await mkdir(socketDirectory, { recursive: true, mode: 0o755 });
   const session = await gateway.open({
     invocation: '01J00000000000000000000000',
+    group: GROUP,
     provider: 'claude',
     models: ['claude-a'],
     ...grant,

@@ -45,7 +45,7 @@ export interface InstallationOptions {
   readonly prepare?: (home: Home) => Promise<void>;
 }
 
-const contextOf = (home: Home): CommandContext => ({
+export const contextOf = (home: Home): CommandContext => ({
   home,
   json: false,
   screen: {

@@ -43,7 +43,7 @@ describe('when something is wrong', () => {
   };
 
   const anthropic = (port: number): InstallationOptions => ({
-    config: `provider: paid\nproviders:\n  paid:\n    kind: anthropic\n    baseUrl: http://127.0.0.1:${port}\n    apiKey: PAID_KEY\n    models: [model-a]\n`,
+    config: `provider: paid\nqueue: { retries: 0 }\nprices: { model-a: { input: 3, output: 15 } }\nproviders:\n  paid:\n    kind: anthropic\n    baseUrl: http://127.0.0.1:${port}\n    apiKey: PAID_KEY\n    models: [model-a]\n`,
     env: 'PAID_KEY=sk-very-secret-value-0123456789\n',
   });
 

@@ -92,7 +92,12 @@ describe('an engine that would discard a limit', () => {
   it('names it when it is asked', async () => {
     const { runtime } = engineThatSays({
       'GET /version': [[200, { Version: '20.10', ApiVersion: '1.41', Platform: { Name: '' } }]],
-      'GET /info': [[200, { NCPU: 2, MemTotal: 1024, MemoryLimit: true, SwapLimit: false, CpuCfsQuota: true }]],
+      'GET /info': [
+        [
+          200,
+          { KernelVersion: '6.1', NCPU: 2, MemTotal: 1024, MemoryLimit: true, SwapLimit: false, CpuCfsQuota: true },
+        ],
+      ],
     });
     expect(await runtime.check()).toEqual({
       name: 'Docker Engine',
@@ -101,6 +106,14 @@ describe('an engine that would discard a limit', () => {
       discards: ['swap', 'pids'],
       cpus: 2,
       memoryBytes: 1024,
+      machine: {
+        operatingSystem: null,
+        kernel: '6.1',
+        cgroupVersion: null,
+        storageDriver: null,
+        securityOptions: [],
+        runc: null,
+      },
     });
   });
 });

@@ -22,6 +22,7 @@ describe('the outbox', () => {
         invocation: invocationId(1),
         chat: LOBBY,
         text: 'hi',
+        file: null,
         status: 'pending',
         attempts: 0,
         createdAt: '2026-01-02T03:04:05.000Z',
@@ -30,6 +31,13 @@ describe('the outbox', () => {
         error: null,
       },
     ]);
+  });
+
+  it('keeps the file that goes with a text', () => {
+    const { stores } = freshStores();
+    const file = { name: 'a.pdf', bytes: 3, path: '/somewhere/a.pdf' };
+    stores.outbox.add({ invocation: null, chat: LOBBY, text: '', file });
+    expect(stores.outbox.pending()).toMatchObject([{ text: '', file }]);
   });
 
   it('retries five times with growing delays, then keeps a dead letter', () => {

@@ -7,6 +7,7 @@ import { fileRead } from './file-read.ts';
 import { fileWrite } from './file-write.ts';
 import { glob } from './glob.ts';
 import { grep } from './grep.ts';
+import { sendFile } from './send-file.ts';
 import { sendMessage } from './send-message.ts';
 import type { ToolContext, ToolFactory } from './tool.ts';
 
@@ -20,6 +21,7 @@ const FACTORIES: Readonly<Record<ToolName, ToolFactory>> = {
   glob,
   grep,
   send_message: sendMessage,
+  send_file: sendFile,
 };
 
 export const makeTools = (names: readonly ToolName[], context: ToolContext): AgentTool[] =>

@@ -38,13 +38,20 @@ CREATE TABLE inbound (
   group_id TEXT NOT NULL,
   session TEXT NOT NULL,
   payload TEXT,
-  status TEXT NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'running', 'done', 'failed')),
+  status TEXT NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'running', 'done', 'failed', 'dead')),
   invocation TEXT,
   received_at INTEGER NOT NULL,
+  -- Turns that had it and failed for a reason that may pass.
+  attempts INTEGER NOT NULL DEFAULT 0,
+  -- Not before this moment (ms) may a turn take it again.
+  not_before INTEGER NOT NULL DEFAULT 0,
+  -- Why it failed last, for the operator.
+  error TEXT,
   UNIQUE (chat_id, message_id)
 ) STRICT;
 CREATE INDEX inbound_waiting ON inbound (group_id, session, seq) WHERE status = 'waiting';
 CREATE INDEX inbound_running ON inbound (invocation) WHERE status = 'running';
+CREATE INDEX inbound_dead ON inbound (seq) WHERE status = 'dead';
 CREATE INDEX inbound_settled ON inbound (received_at) WHERE payload IS NOT NULL AND status IN ('done', 'failed');
 
 CREATE TABLE invocations (

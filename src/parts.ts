@@ -1,0 +1,126 @@
+/**
+ * What the supervisor stands on: configuration, secrets, databases, audit, gateway, engine. Opened in order; each is
+ * closed by `closers`, in reverse. Part of the composition root.
+ */
+import { realpathSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { ulid } from 'ulid';
+import { openAudit } from './audit.ts';
+import { type Environment, loadConfig } from './config.ts';
+import { AppError } from './errors.ts';
+import { openDirectory } from './files/beneath.ts';
+import { makeOwnedDirectory } from './files/tree.ts';
+import { clearQuarantine } from './flow/ipc-quarantine.ts';
+import { createShelf, SHELF_LIMITS } from './flow/send-file-shelf.ts';
+import type { SpendLedger } from './gateway/budget.ts';
+import { resolveProviders } from './gateway/providers.ts';
+import { createGateway } from './gateway/server.ts';
+import { type Home, homeAt } from './home.ts';
+import { createLogger } from './logger.ts';
+import { packageRoot } from './package-root.ts';
+import { createDockerRuntime } from './runtimes/docker.ts';
+import { engineSocket } from './runtimes/engine.ts';
+import { loadSecrets } from './secrets.ts';
+import { createCopier } from './store/copier.ts';
+import { acquireLock } from './store/lock.ts';
+import { openStores } from './store/stores.ts';
+
+export interface AppOptions {
+  readonly homeDir: string;
+  readonly environment: Environment;
+}
+
+/** Closes in reverse order what was opened; a failure is logged and does not keep the rest open. */
+const createClosers = (logger: Logger) => {
+  const closers: (() => unknown)[] = [];
+  return {
+    add: (close: () => unknown): void => void closers.push(close),
+    closeAll: async (): Promise<void> => {
+      for (let close = closers.pop(); close !== undefined; close = closers.pop()) {
+        try {
+          await close();
+        } catch (err) {
+          logger.error({ err }, 'a part could not be closed');
+        }
+      }
+    },
+  };
+};
+
+const existingHome = (directory: string): Home => {
+  const home = homeAt(directory);
+  try {
+    return homeAt(realpathSync(home.dir));
+  } catch (cause) {
+    throw new AppError({
+      code: 'not-found',
+      message: `there is no home at ${home.dir}`,
+      hint: `tierclaw --home ${home.dir} init`,
+      cause,
+    });
+  }
+};
+
+const openStanding = async (homeDir: string, environment: Environment) => {
+  const home = existingHome(homeDir);
+  const config = await loadConfig(home);
+  const secrets = await loadSecrets(home.envFile);
+  const logger = createLogger({ level: environment.logLevel ?? 'info', home: home.dir, redact: secrets.redact });
+  await mkdir(home.data, { recursive: true, mode: 0o700 });
+  return { home, config, secrets, logger, closers: createClosers(logger) };
+};
+
+type Standing = Awaited<ReturnType<typeof openStanding>>;
+
+const openStorage = async ({ home, config, closers }: Standing) => {
+  const lock = acquireLock(home.lockFile);
+  closers.add(() => lock.release());
+  const stores = openStores(home, Date.now);
+  closers.add(() => stores.close());
+  const audit = openAudit(home.auditFile, Date.now);
+  closers.add(() => audit.close());
+  await makeOwnedDirectory(home.quarantine, { mode: 0o700 });
+  await clearQuarantine(home.quarantine, home.trash);
+  const quarantine = await openDirectory(home.quarantine);
+  closers.add(() => quarantine.close());
+  const copier = createCopier({
+    workerFile: join(packageRoot(), 'dist', 'copy-worker.mjs'),
+    home,
+    windowMessages: config.history.window,
+    publishEveryMs: config.store.publishEverySeconds * 1000,
+    clock: Date.now,
+  });
+  closers.add(() => copier.close());
+  const shelf = createShelf({ directory: home.outfiles, limits: SHELF_LIMITS, newId: ulid });
+  return { stores, audit, quarantine, copier, shelf };
+};
+
+const openNetwork = (
+  { home, config, secrets, logger, closers }: Standing,
+  environment: Environment,
+  ledger: SpendLedger,
+) => {
+  const providers = resolveProviders(config, secrets);
+  const gateway = createGateway({ providers, secrets, logger, ledger });
+  closers.add(() => gateway.close());
+  const socketPath = engineSocket({ socketPath: config.runtime.docker.socket, dockerHost: environment.dockerHost });
+  const runtime = createDockerRuntime({ socketPath, homeId: home.dir, logger });
+  closers.add(() => runtime.close());
+  return { providers, gateway, runtime };
+};
+
+/** Throws AppError: no home, a broken configuration, another supervisor on this home; then nothing stays open. */
+export const openParts = async ({ homeDir, environment }: AppOptions) => {
+  const standing = await openStanding(homeDir, environment);
+  try {
+    const storage = await openStorage(standing);
+    return { ...standing, ...storage, ...openNetwork(standing, environment, storage.stores.spend) };
+  } catch (thrown) {
+    await standing.closers.closeAll();
+    throw thrown;
+  }
+};
+
+export type Parts = Awaited<ReturnType<typeof openParts>>;

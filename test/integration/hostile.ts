@@ -1,0 +1,121 @@
+/**
+ * One hostile turn and all that has to hold after it: the event loop was never held, another group was served
+ * meanwhile, nothing outside was touched, the refusal is on record.
+ */
+import { createHash } from 'node:crypto';
+import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
+import { chown, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { TIER_NAMES } from '../../src/domain/tiers.ts';
+import type { Home } from '../../src/home.ts';
+import { type Conversation, type Installation, install } from './installation.ts';
+import { LAG_MS_MAX, measureLag } from './loop-lag.ts';
+
+/** Stands in every file that no container may read or have sent. */
+export const SECRET = 'sentinel-7f3a9c';
+/** More turns follow each other here than a chat may have in a minute. */
+const NO_CAPS = '{ requestsPerMinute: 10000, tokensPerDay: 1000000000 }';
+const SENTINEL_UID = 4_242;
+
+export interface Ground {
+  readonly installation: Installation;
+  /** A directory of the host's that no plan shows. */
+  readonly outside: string;
+  /** Runs a hostile command in that group's container, checks what has to hold, and hands back the turn. */
+  probe(folder: string, command: string): Promise<Conversation>;
+  /** A tool of the rehearsal model instead of a command. */
+  ask(folder: string, message: string): Promise<Conversation>;
+  audit(): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Everything about a file that a careless host could change; links are not followed. */
+const stateOf = (path: string): string => {
+  const stats = lstatSync(path);
+  const { mode, uid, gid, nlink, mtimeMs } = stats;
+  const content = stats.isFile() ? readFileSync(path) : stats.isSymbolicLink() ? readlinkSync(path) : '';
+  const digest = createHash('sha256').update(content).digest('hex');
+  return JSON.stringify({ path, mode, uid, gid, nlink, mtimeMs, digest });
+};
+
+/** In the home and outside of it, with an owner and a mode of their own. */
+const layOutSentinels = async (home: Home, outside: string): Promise<string[]> => {
+  const friends = join(home.groups, 'friends', 'secret.txt');
+  const trusted = join(home.trusted, 'secret.txt');
+  const files = [join(outside, 'secret.txt'), join(outside, 'tree', 'deep.txt'), friends, trusted];
+  await mkdir(join(outside, 'tree'));
+  await mkdir(join(home.groups, 'friends'), { recursive: true });
+  await mkdir(home.trusted, { recursive: true });
+  for (const file of files) {
+    await writeFile(file, `${SECRET}\n`, { mode: 0o640 });
+    await chown(file, SENTINEL_UID, SENTINEL_UID);
+  }
+  await symlink('/etc/passwd', join(outside, 'link'));
+  const others = [join(outside, 'link'), outside, join(outside, 'tree'), home.envFile, home.configFile];
+  return [...files, ...others, '/etc', '/etc/passwd', '/etc/shadow', '/etc/hostname'];
+};
+
+/** Two groups of the tier that everybody is in by default: one is hostile, one must not notice. */
+const BYSTANDER = { main: 'friends', friends: 'main', lobby: 'main' } as const;
+
+const bystanderOf = (folder: string): string => BYSTANDER[folder as keyof typeof BYSTANDER];
+
+export const prepareGround = async (): Promise<Ground> => {
+  const outside = await mkdtemp(join(tmpdir(), 'tierclaw-outside-'));
+  const installation = await install({
+    config: `turns: { concurrent: 3 }\ncaps:\n${TIER_NAMES.map((tier) => `  ${tier}: ${NO_CAPS}\n`).join('')}`,
+    env: `NOTHING=${SECRET}-in-env\n`,
+  });
+  const sentinels = await layOutSentinels(installation.home, outside);
+  const audit = () => readFile(installation.home.auditFile, 'utf8').catch(() => '');
+
+  const once = async (folder: string, message: string) => {
+    const before = sentinels.map(stateOf);
+    const hostile = measureLag(async () => {
+      const turn = installation.say(folder, message);
+      const served = await installation.say(bystanderOf(folder), 'run: echo served');
+      return { turn: await turn, served };
+    });
+    const { result, lagMs } = await hostile;
+    expect(result.served.reply).toContain('served');
+    await expect.poll(installation.containers, { timeout: 20_000 }).toEqual([]);
+    expect(sentinels.map(stateOf)).toEqual(before);
+    expect(JSON.stringify(result.turn.events)).not.toContain(SECRET);
+    return { turn: result.turn, lagMs };
+  };
+
+  /** What else runs on the machine lags the loop too, but not twice at the same probe. */
+  const twice = async (folder: string, message: string): Promise<Conversation> => {
+    const first = await once(folder, message);
+    if (first.lagMs < LAG_MS_MAX) return first.turn;
+    const second = await once(folder, message);
+    expect(second.lagMs, 'the longest stretch that the event loop was held, ms').toBeLessThan(LAG_MS_MAX);
+    return second.turn;
+  };
+
+  return {
+    installation,
+    outside,
+    probe: (folder, command) => twice(folder, `run: ${command}`),
+    ask: twice,
+    audit,
+    close: async () => {
+      await installation.close();
+      await rm(outside, { recursive: true, force: true });
+    },
+  };
+};
+
+/** Prints the host's answer to the request of that id, when it is there. */
+export const answerTo = (id: string): string =>
+  `for i in $(seq 80); do [ -s /workspace/ipc/input/${id}.json ] && break; sleep 0.1; done; ` +
+  `cat /workspace/ipc/input/${id}.json`;
+
+/** Writes a request as any process in the container can: whole, by a rename. */
+export const request = (body: Readonly<Record<string, unknown>>, directory = 'messages'): string => {
+  const at = `/workspace/ipc/${directory}`;
+  const json = JSON.stringify(body).replaceAll("'", "'\\''");
+  return `printf %s '${json}' > ${at}/.t && mv ${at}/.t ${at}/r-${String(body.id)}.json; ${answerTo(String(body.id))}`;
+};
