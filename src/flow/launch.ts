@@ -24,8 +24,11 @@ import type { InboxOpener } from './turn-inbox.ts';
 
 /** TERM, then this long, then KILL. */
 const STOP_GRACE_MS = 1_000;
-/** Of the kept conversation, what `init` carries. */
-const TRANSCRIPT_WINDOW = { maxBytes: 2 * 1024 * 1024, maxEntries: 400 } as const;
+/**
+ * Of the kept conversation, what `init` carries: some 130,000 tokens, so that the request fits a model's context and the
+ * gateway's caps. More, and a chat that has talked for long would be refused at every further turn.
+ */
+const TRANSCRIPT_WINDOW = { maxBytes: 512 * 1024, maxEntries: 200 } as const;
 
 export interface LaunchRequest {
   readonly turn: Turn;
