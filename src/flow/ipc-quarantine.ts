@@ -3,10 +3,9 @@
  * own. Content is copied, never moved: a container that still holds the file open can't change or grow what is kept.
  */
 import { randomUUID } from 'node:crypto';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import type { Directory } from '../files/beneath.ts';
 import type { RefusalReason } from '../files/refusal.ts';
-import { removeTree } from '../files/tree.ts';
 
 export interface QuarantineOptions {
   /** Host-only, on the file system of the inbox. */
@@ -29,7 +28,7 @@ export interface BadFile {
 }
 
 export interface Quarantine {
-  /** Takes it out of the inbox: kept, or removed where there is no room. False: it is still there. */
+  /** Takes it out of the inbox: kept, or removed where there is no room. False: it is still there, as a full directory is. */
   take(file: BadFile): Promise<boolean>;
 }
 
@@ -53,24 +52,21 @@ export const openQuarantine = async (options: QuarantineOptions): Promise<Quaran
     return (await box.move(name, directory, newName())).ok;
   };
 
-  /** Never read. Over the bound it is moved all the same, for that is quick, and deleted behind. */
-  const moveDirectory = async ({ box, name }: BadFile): Promise<boolean> => {
-    const kept = newName();
-    const moved = (await box.removeDirectory(name)).ok || (await box.move(name, directory, kept)).ok;
-    if (roomEntries < 1) removeTree(join(directory.path, kept)).catch(onError);
-    roomEntries = Math.max(0, roomEntries - 1);
-    return moved;
-  };
+  /**
+   * A full one stays where it is and goes with the turn's inbox: moved here it would be kept whatever its size, and
+   * whatever stands in it in the container could go on filling it.
+   */
+  const removeDirectory = async ({ box, name }: BadFile): Promise<boolean> => (await box.removeDirectory(name)).ok;
 
   const removeEntry = async (file: BadFile): Promise<boolean> => {
     const removed = await file.box.remove(file.name);
     if (removed.ok || removed.reason === 'missing') return true;
-    return removed.reason === 'directory' ? moveDirectory(file) : false;
+    return removed.reason === 'directory' ? removeDirectory(file) : false;
   };
 
   return {
     take: async (file) => {
-      if (file.reason === 'directory') return moveDirectory(file);
+      if (file.reason === 'directory') return removeDirectory(file);
       if (file.reason === 'link' || file.reason === 'special') return moveEntry(file);
       // A full disk must not keep the bad file in the inbox.
       if (file.bytes !== undefined) await keepCopy(file.bytes).catch(onError);
