@@ -161,11 +161,11 @@ const buildLauncher = async (parts: Parts, feed: Feed, replier: Replier): Promis
 /** What the chat hears when a turn broke our own code. */
 const reportBug =
   ({ stores, logger }: Parts, replier: Replier) =>
-  (turn: Turn, thrown: unknown): void => {
+  async (turn: Turn, thrown: unknown): Promise<void> => {
     logger.error({ err: thrown, invocation: turn.invocation }, 'a turn broke the supervisor’s own code');
     stores.inbound.finish(turn.invocation, 'failed');
     const text = noticeFor('failed', null, turn.invocation);
-    void replier.deliver({ chat: turn.group, text, invocation: turn.invocation });
+    await replier.deliver({ chat: turn.group, text, invocation: turn.invocation });
   };
 
 /** The walk, wired from its end to its beginning. */
@@ -198,7 +198,7 @@ type Walk = Awaited<ReturnType<typeof buildWalk>>;
 
 const startAll = async (parts: Parts, walk: Walk, engine: EngineWatch): Promise<void> => {
   const { logger, closers } = parts;
-  await emptyTrash(parts.home.trash);
+  await emptyTrash(parts.home.trash).catch((err: unknown) => logger.error({ err }, 'the trash is not empty'));
   reapRecords(parts);
   await engine.settle();
   closers.add(() => walk.queue.close());

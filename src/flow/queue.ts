@@ -42,7 +42,7 @@ export interface QueueOptions {
   /** Runs one turn to its end, cleanup included. */
   readonly run: (turn: Turn) => Promise<void>;
   /** A turn's own failure is reported by the turn; what arrives here is a bug. */
-  readonly onBug: (turn: Turn, thrown: unknown) => void;
+  readonly onBug: (turn: Turn, thrown: unknown) => unknown;
 }
 
 export interface Queue {
@@ -55,12 +55,20 @@ export interface Queue {
   close(): Promise<void>;
 }
 
-/** Runs it to its end; never rejects. */
-const runTurn = async ({ run, onBug }: QueueOptions, turn: Turn): Promise<void> => {
+const report = async ({ onBug }: QueueOptions, turn: Turn, thrown: unknown): Promise<void> => {
   try {
-    await run(turn);
+    await onBug(turn, thrown);
+  } catch {
+    // What broke the turn, a full disk say, breaks its report as well; that must not end the process of all chats.
+  }
+};
+
+/** Runs it to its end; never rejects. */
+const runTurn = async (options: QueueOptions, turn: Turn): Promise<void> => {
+  try {
+    await options.run(turn);
   } catch (thrown) {
-    onBug(turn, thrown);
+    await report(options, turn, thrown);
     await delay(BUG_PAUSE_MS);
   }
 };
