@@ -79,12 +79,15 @@ const buildLauncher = async (parts: Parts, feed: Feed, replier: Replier): Promis
 /** What the chat hears when a turn broke our own code. */
 const reportBug =
   ({ stores, logger }: Parts, replier: Replier) =>
-  (turn: Turn, thrown: unknown): void => {
+  async (turn: Turn, thrown: unknown): Promise<void> => {
     logger.error({ err: thrown, invocation: turn.invocation }, 'a turn broke the supervisor’s own code');
     const outcome = { kind: 'dead', error: 'a bug of the supervisor’s; its log has it' } as const;
     stores.inbound.settle({ invocation: turn.invocation, untouched: [], outcome });
+    const record = stores.invocations.get(turn.invocation);
+    if (record !== null)
+      stores.invocations.end(record.id, { reason: 'failed', detail: outcome.error, timings: record.timings });
     const text = noticeFor('failed', null, turn.invocation);
-    void replier.deliver({ chat: turn.group, text, invocation: turn.invocation });
+    await replier.deliver({ chat: turn.group, text, invocation: turn.invocation });
   };
 
 /** The walk, wired from its end to its beginning. */
@@ -135,7 +138,7 @@ const upkeepOf = (parts: Parts, { queue, replier }: Walk, engine: EngineWatch) =
 
 const startAll = async (parts: Parts, walk: Walk, engine: EngineWatch): Promise<void> => {
   const { logger, closers } = parts;
-  await emptyTrash(parts.home.trash);
+  await emptyTrash(parts.home.trash).catch((err: unknown) => logger.error({ err }, 'the trash is not empty'));
   reapRecords(parts);
   await engine.settle();
   closers.add(() => walk.queue.close());

@@ -12,7 +12,6 @@ import { type Environment, loadConfig } from './config.ts';
 import { AppError } from './errors.ts';
 import { openDirectory } from './files/beneath.ts';
 import { makeOwnedDirectory } from './files/tree.ts';
-import { clearQuarantine } from './flow/ipc-quarantine.ts';
 import { createShelf, SHELF_LIMITS } from './flow/send-file-shelf.ts';
 import type { SpendLedger } from './gateway/budget.ts';
 import { resolveProviders } from './gateway/providers.ts';
@@ -82,7 +81,6 @@ const openStorage = async ({ home, config, closers }: Standing) => {
   const audit = openAudit(home.auditFile, Date.now);
   closers.add(() => audit.close());
   await makeOwnedDirectory(home.quarantine, { mode: 0o700 });
-  await clearQuarantine(home.quarantine, home.trash);
   const quarantine = await openDirectory(home.quarantine);
   closers.add(() => quarantine.close());
   const copier = createCopier({

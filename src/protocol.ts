@@ -28,13 +28,16 @@ export const CONTAINER = {
   home: '/tmp/home',
 } as const;
 
+/** Far more tool calls than one answer of a model has; the host checks each part of a whole window at every turn. */
+export const ENTRY_PARTS_MAX = 200;
+
 /**
  * One kept piece of a conversation, in the shape of the AI SDK's ModelMessage: `content` is a string or an array of
  * parts and is opaque to the host, which stores it bounded and hands it back to the same session only.
  */
 export const TranscriptEntry = z.strictObject({
   role: z.enum(['user', 'assistant', 'tool']),
-  content: z.union([z.string(), z.array(z.record(z.string(), z.unknown()))]),
+  content: z.union([z.string(), z.array(z.record(z.string(), z.unknown())).max(ENTRY_PARTS_MAX)]),
 });
 export type TranscriptEntry = z.infer<typeof TranscriptEntry>;
 

@@ -1,6 +1,6 @@
 /**
- * The two other processes of the gateway's bench: a provider's stand-in on loopback, and the two things compared, the
- * gateway and a bare pass-through, side by side in one process. Neither knows which of the two a request came through.
+ * The other processes of the gateway's bench: a provider's stand-in on loopback, which doesn't know which of the two a
+ * request came through, and the two things compared: the gateway and a bare pass-through.
  */
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
@@ -15,13 +15,13 @@ import { GroupId } from '../../src/domain/ids.ts';
 import { DEFAULT_TIER, tierRow } from '../../src/domain/tiers.ts';
 import type { GatewaySession } from '../../src/gateway/gateway.ts';
 import { resolveProviders } from '../../src/gateway/providers.ts';
-import { createGateway } from '../../src/gateway/server.ts';
+import { createGateway, SOCKET_NAME } from '../../src/gateway/server.ts';
 import { homeAt } from '../../src/home.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { onQuestion, tellParent } from './child.ts';
 
-export const GATEWAY_ROLES = ['gateway-upstream', 'gateway-proxies'] as const;
+export const GATEWAY_ROLES = ['gateway-upstream', 'gateway-ours', 'gateway-bare'] as const;
 
 /** In the request's `metadata.user_id`: what the stand-in answers with. */
 export type Wanted = 'whole' | 'events' | 'flood';
@@ -165,20 +165,38 @@ const createMemoryWatch = () => {
 
 export const ProxyQuestion = z.enum(['begin', 'end']);
 
-const serveProxies = async ([port = '', directory = '']: readonly string[]): Promise<void> => {
-  await startPassThrough(Number(port), join(directory, 'bare.sock'));
-  const session = await startGateway(Number(port), join(directory, 'gateway'));
+/** Either of the two, with nothing else in its process: its socket's path is told to the parent. */
+const serveProxy = async (socketPath: string): Promise<void> => {
   const memory = createMemoryWatch();
   onQuestion((question) => {
     if (ProxyQuestion.parse(question) === 'end') {
-      return tellParent({ growthMb: memory.end(), requests: session.use().requests });
+      tellParent({ growthMb: memory.end() });
+      return;
     }
     memory.begin();
     tellParent({});
   });
-  tellParent({});
+  tellParent({ socketPath });
+};
+
+const serveOurs = async (port: number, directory: string): Promise<void> => {
+  const session = await startGateway(port, join(directory, 'gateway'));
+  // Kept: a session that nobody holds is collected, and its directory's descriptor with it.
+  process.once('exit', () => session.use());
+  await serveProxy(join(directory, 'gateway', SOCKET_NAME));
+};
+
+const serveBare = async (port: number, directory: string): Promise<void> => {
+  const socketPath = join(directory, 'bare.sock');
+  await startPassThrough(port, socketPath);
+  await serveProxy(socketPath);
 };
 
 /** Runs until the parent ends it. */
-export const serveRole = (role: (typeof GATEWAY_ROLES)[number], args: readonly string[]): Promise<void> =>
-  role === 'gateway-upstream' ? serveUpstream() : serveProxies(args);
+export const serveRole = (
+  role: (typeof GATEWAY_ROLES)[number],
+  [port = '', directory = '']: readonly string[],
+): Promise<void> => {
+  if (role === 'gateway-upstream') return serveUpstream();
+  return role === 'gateway-ours' ? serveOurs(Number(port), directory) : serveBare(Number(port), directory);
+};

@@ -25,6 +25,7 @@ const PAUSE_MS = 500;
 interface Route {
   readonly name: string;
   readonly path: string;
+  readonly process: Child;
   readonly dispatcher: Agent;
 }
 
@@ -109,12 +110,12 @@ const measureEvents = async (routes: readonly Route[], runs: number): Promise<Se
 
 const Growth = z.object({ growthMb: z.number() });
 
-const measureFloods = async (routes: readonly Route[], runs: number, proxies: Child) => {
+const measureFloods = async (routes: readonly Route[], runs: number) => {
   const [growth, rate] = [seriesFor(routes), seriesFor(routes)];
   const one = async (route: Route): Promise<void> => {
-    await proxies.ask('begin', z.unknown());
+    await route.process.ask('begin', z.unknown());
     add(rate, route, [FLOOD_BYTES / 1e6 / (await readFlood(route))]);
-    add(growth, route, [(await proxies.ask('end', Growth)).growthMb]);
+    add(growth, route, [(await route.process.ask('end', Growth)).growthMb]);
   };
   await interleave(
     runs,
@@ -131,7 +132,6 @@ const figuresOf = (series: Series, what: string, unit: Figure['unit']): [Figure,
 
 const measureAll = async (
   routes: readonly Route[],
-  proxies: Child,
   { runs, tell }: Parameters<Bench['measure']>[0],
 ): ReturnType<Bench['measure']> => {
   tell(`${runs * REQUESTS_PER_ROUND} requests each way`);
@@ -139,7 +139,7 @@ const measureAll = async (
   tell(`${runs} streams of ${EVENTS} events each way`);
   const events = figuresOf(await measureEvents(routes, runs), 'streamed event', 'ms');
   tell(`${runs} streams of ${FLOOD_BYTES / 1024 ** 2} MB each way`);
-  const { growth, rate } = await measureFloods(routes, runs, proxies);
+  const { growth, rate } = await measureFloods(routes, runs);
   const grown = figuresOf(growth, '200 MB stream: memory growth', 'MB');
   return {
     checks: [
@@ -149,27 +149,43 @@ const measureAll = async (
     ],
     figures: [...requests, ...events, ...grown, ...figuresOf(rate, '200 MB stream: rate', 'MB/s')],
     notes: [
-      'client, upstream and the two compared (in one process) are three processes; a figure is what the client sees',
+      'client, upstream and the two compared are four processes; a figure is what the client sees',
       `a request's body is ${bodyFor('whole').length} bytes; in the 200 MB stream the client pauses ${PAUSE_MS} ms first`,
       `medians of the difference: ${[requests, events].map(([a, b]) => `${(1000 * (a.median - b.median)).toFixed(0)} µs`).join(' a request, ')} an event`,
     ],
   };
 };
 
+const Ready = z.object({ socketPath: z.string() });
+
+const startRoute = async (
+  role: 'gateway-ours' | 'gateway-bare',
+  about: { name: string; path: string },
+  args: readonly string[],
+): Promise<Route> => {
+  const process = await startChild([role, ...args], Ready);
+  const { socketPath } = process.ready;
+  return { ...about, process, dispatcher: new Agent({ connect: { socketPath }, connections: 1 }) };
+};
+
+const closeRoute = async ({ dispatcher, process }: Route): Promise<void> => {
+  await dispatcher.destroy();
+  await process.close();
+};
+
 const measure: Bench['measure'] = async (options) => {
   const directory = await mkdtemp(join(tmpdir(), 'tierclaw-bench-gateway-'));
   const upstream = await startChild(['gateway-upstream'], z.object({ port: z.number() }));
-  const proxies = await startChild(['gateway-proxies', String(upstream.ready.port), directory], z.unknown());
-  const agent = (socketPath: string) => new Agent({ connect: { socketPath }, connections: 1 });
-  const routes: readonly Route[] = [
-    { name: '/model', path: '/model/p/v1/messages', dispatcher: agent(join(directory, 'gateway', 'gateway.sock')) },
-    { name: 'bare pass-through', path: '/v1/messages', dispatcher: agent(join(directory, 'bare.sock')) },
+  const args = [String(upstream.ready.port), directory];
+  const routes = [
+    await startRoute('gateway-ours', { name: '/model', path: '/model/p/v1/messages' }, args),
+    await startRoute('gateway-bare', { name: 'bare pass-through', path: '/v1/messages' }, args),
   ];
   try {
-    return await measureAll(routes, proxies, options);
+    return await measureAll(routes, options);
   } finally {
-    await Promise.all(routes.map(({ dispatcher }) => dispatcher.destroy()));
-    await Promise.all([proxies.close(), upstream.close()]);
+    await Promise.all(routes.map(closeRoute));
+    await upstream.close();
     await rm(directory, { recursive: true, force: true });
   }
 };

@@ -12,9 +12,19 @@ const BECAUSE: Readonly<Record<Exclude<EndReason, 'completed'>, string>> = {
 };
 
 /** Why a turn failed, as far as a chat may know. */
-export type PublicCause = 'provider-refused' | 'provider-busy' | 'provider-down' | 'engine' | 'image' | 'config' | null;
+/** `capped`: the chat's own budget at the gateway, known to the host alone. */
+export type PublicCause =
+  | 'capped'
+  | 'provider-refused'
+  | 'provider-busy'
+  | 'provider-down'
+  | 'engine'
+  | 'image'
+  | 'config'
+  | null;
 
 const CAUSES: Readonly<Record<Exclude<PublicCause, null>, string>> = {
+  capped: 'this chat has used up what it may use for now',
   'provider-refused': 'the model provider refused the request',
   'provider-busy': 'the model provider is busy',
   'provider-down': 'the model provider does not answer',

@@ -52,6 +52,7 @@ const BY_ERRNO: Readonly<Record<string, readonly [RefusalReason, string]>> = {
   ENOTEMPTY: ['not-empty', 'a directory that is not empty'],
   EACCES: ['denied', 'permission denied'],
   EPERM: ['denied', 'permission denied'],
+  EAGAIN: ['denied', 'held by a lease'],
   ENAMETOOLONG: ['name', 'a name that is too long'],
 };
 

@@ -3,7 +3,7 @@
  * a container has filled is renamed out of the way at once and deleted by a child process.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdir, readdir, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { AppError, isErrno } from '../errors.ts';
@@ -39,14 +39,21 @@ const notADirectory = (path: string, cause: unknown): AppError =>
     cause,
   });
 
-/** Deletes in a child process; links are removed, never followed, and other file systems are left alone. */
+const run = async (file: string, args: readonly string[]): Promise<{ failed: boolean; stderr: string }> => {
+  const options = { reject: false, stdin: 'ignore', stdout: 'ignore', maxBuffer: 2000 } as const;
+  const { failed, stderr } = await execa(file, [...args], options);
+  return { failed, stderr };
+};
+
+/**
+ * Deletes in a child process; links are removed, never followed, and other file systems are left alone. A directory
+ * that a container closed to its owner, which is the supervisor where that isn't root, is opened first.
+ */
 export const removeTree = async (path: string): Promise<void> => {
-  const { failed, stderr } = await execa('rm', ['-rf', '--one-file-system', '--', path], {
-    reject: false,
-    stdin: 'ignore',
-    stdout: 'ignore',
-    maxBuffer: 2000,
-  });
+  const remove = () => run('rm', ['-rf', '--one-file-system', '--', path]);
+  if (!(await remove()).failed) return;
+  await run('chmod', ['-R', 'u+rwX', '--', path]);
+  const { failed, stderr } = await remove();
   if (!failed) return;
   throw new AppError({
     code: 'internal',
@@ -81,9 +88,6 @@ export const discardTree = async (path: string, trashDirectory: string): Promise
 /** At start: what an earlier process had no time to delete. Resolves when it is gone; throws when it can't be. */
 export const emptyTrash = async (trashDirectory: string): Promise<void> => {
   await makeOwnedDirectory(trashDirectory, { mode: 0o700 });
-  // As one tree, so that what is discarded meanwhile isn't deleted under the hands of its own child process.
-  const old = `${trashDirectory}-${randomUUID()}`;
-  await rename(trashDirectory, old);
-  await makeOwnedDirectory(trashDirectory, { mode: 0o700 });
-  await removeTree(old);
+  // What is discarded meanwhile isn't in the list: its own child process deletes it.
+  for (const name of await readdir(trashDirectory)) await removeTree(join(trashDirectory, name));
 };

@@ -3,12 +3,15 @@
  * a turn may print, ends the reading for good. What isn't a frame is noise: handed on bounded, never acted on.
  */
 import { FRAME_BYTES_MAX, RunnerFrame } from '../protocol.ts';
+import { isSimple } from './json-shape.ts';
 
 /** All that one turn may print. A turn's transcript is bounded far below it. */
 export const TURN_OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 /** Lines of one turn, empty ones included: each costs the event loop a little, and text is sent in pieces of 50 ms. */
 export const TURN_LINES_MAX = 100_000;
 const NOISE_CHARS_MAX = 500;
+/** Of one frame: twice what the fullest transcript frame of the runner has, and some 20 ms to parse and check. */
+const SHAPE_BOUNDS = { depth: 64, parts: 10_000 } as const;
 const NEWLINE = 0x0a;
 
 export interface FrameSink {
@@ -45,11 +48,12 @@ export const createFrameReader = (sink: FrameSink): ((chunk: Buffer) => void) =>
 
   const endLine = (): void => {
     lines += 1;
-    const line = decoder.decode(Buffer.concat(pieces)).trim();
+    const bytes = Buffer.concat(pieces);
+    const line = decoder.decode(bytes).trim();
     pieces = [];
     pending = 0;
     if (line === '') return;
-    const frame = parseLine(line);
+    const frame = isSimple(bytes, SHAPE_BOUNDS) ? parseLine(line) : null;
     if (frame === null) sink.noise(line.slice(0, NOISE_CHARS_MAX));
     else sink.frame(frame);
   };

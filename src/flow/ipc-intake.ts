@@ -35,9 +35,8 @@ export interface IntakeOptions {
 export interface Intake {
   /** Takes one file in; `last`: there is no later. Its request, if it is one, is performed after those before it. */
   take(box: Box, name: string, last: boolean): Promise<void>;
-  /** Could not be removed, or is not to be looked at again. */
+  /** Could not be removed: it is not looked at again. */
   isStuck(box: Box, name: string): boolean;
-  setAside(box: Box, name: string): void;
   /** Requests that wait for being performed. */
   backlog(): number;
   /** Resolves when all that was taken in has been performed and answered. Never rejects. */
@@ -192,7 +191,6 @@ export const createIntake = (options: IntakeOptions): Intake => {
   return {
     take,
     isStuck: (box, name) => stuck.has(`${box.name}/${name}`),
-    setAside: (box, name) => stuck.add(`${box.name}/${name}`),
     backlog: performer.backlog,
     settled: performer.settled,
   };

@@ -1,6 +1,7 @@
 /** From the bytes of a request file to a request, purely. Whatever doesn't parse says why, in words for the agent. */
 import { z } from 'zod';
 import { AnyRequest, MessageRequest, RequestId } from '../protocol.ts';
+import { isSimple } from './json-shape.ts';
 
 /** A request of a kind that this version can't perform: enough to decide, refuse and answer. */
 export interface OtherRequest {
@@ -20,35 +21,8 @@ const KNOWN: ReadonlySet<string> = new Set(MessageRequest.options.map((option) =
 
 const bad = (fault: ParseFault, detail: string, id?: string): Parsed => ({ kind: 'bad', fault, detail, id });
 
-/** Far more than any request has. Parsing a megabyte of brackets would hold the event loop for half a second. */
-const DEPTH_MAX = 32;
-const PARTS_MAX = 1000;
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
-/** `[` and `{`, `]` and `}`: in UTF-8 no byte of a longer character looks like one of these. */
-const opens = (byte: number): boolean => byte === 0x5b || byte === 0x7b;
-const closes = (byte: number): boolean => byte === 0x5d || byte === 0x7d;
-
-/** Where the text of a string ends, at its closing quote or the end of the bytes. */
-const endOfString = (bytes: Uint8Array, from: number): number => {
-  let at = from;
-  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
-  return at;
-};
-
-/** One cheap pass before the parser: is it shallow, and made of few parts? */
-export const isSimple = (bytes: Uint8Array): boolean => {
-  let depth = 0;
-  let parts = 0;
-  for (let at = 0; at < bytes.length; at += 1) {
-    const byte = bytes[at] ?? 0;
-    if (byte === QUOTE) at = endOfString(bytes, at + 1);
-    else if (byte === COMMA) parts += 1;
-    else if (opens(byte)) depth += 1;
-    else if (closes(byte)) depth -= 1;
-    if (depth > DEPTH_MAX || parts > PARTS_MAX) return false;
-  }
-  return true;
-};
+/** Far more than any request has. */
+const BOUNDS = { depth: 32, parts: 1000 } as const;
 
 const decode = (bytes: Uint8Array): string | null => {
   try {
@@ -81,8 +55,8 @@ const classify = (value: unknown): Parsed => {
 export const parseRequest = (bytes: Uint8Array): Parsed => {
   const text = decode(bytes);
   if (text === null) return bad('not-utf8', 'a request is UTF-8 text');
-  if (!isSimple(bytes)) {
-    return bad('not-a-request', `at most ${DEPTH_MAX} levels of nesting and ${PARTS_MAX} parts are allowed`);
+  if (!isSimple(bytes, BOUNDS)) {
+    return bad('not-a-request', `at most ${BOUNDS.depth} levels of nesting and ${BOUNDS.parts} parts are allowed`);
   }
   const json = parseJson(text);
   if (json === null)

@@ -4,11 +4,9 @@
  * can't change or grow what is kept. Of a directory nothing is kept: only its size on disk would be evidence.
  */
 import { randomUUID } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import type { Directory } from '../files/beneath.ts';
 import type { RefusalReason } from '../files/refusal.ts';
-import { discardTree, removeTree } from '../files/tree.ts';
 
 export interface QuarantineOptions {
   /** Host-only, on the file system of the inbox. */
@@ -31,7 +29,7 @@ export interface BadFile {
 }
 
 export interface Quarantine {
-  /** Takes it out of the inbox: kept, or removed where there is no room. False: it is still there. */
+  /** Takes it out of the inbox: kept, or removed where there is no room. False: it is still there, as a full directory is. */
   take(file: BadFile): Promise<boolean>;
 }
 
@@ -40,20 +38,11 @@ const KEPT_BYTES_MAX = 64 * 1024;
 /** Of one inbox: one turn must not take the room of all others. */
 const OWN_ENTRIES_MAX = 100;
 
-/** At start: directories that an earlier process had moved here and not yet deleted. */
-export const clearQuarantine = async (directory: string, trash: string): Promise<void> => {
-  const entries = await readdir(directory, { withFileTypes: true });
-  for (const entry of entries.filter((one) => one.isDirectory())) await discardTree(join(directory, entry.name), trash);
-};
-
 export const openQuarantine = async (options: QuarantineOptions): Promise<Quarantine> => {
   const { directory, inbox, maxEntries, maxBytes, onError } = options;
   let roomEntries = Math.min(OWN_ENTRIES_MAX, maxEntries - (await directory.list(maxEntries)).names.length);
   let roomBytes = maxBytes;
   const newName = (): string => `${basename(inbox)}-${randomUUID()}`;
-
-  /** One tree after the other: a container makes directories faster than processes can delete them. */
-  let removing: Promise<void> = Promise.resolve();
 
   const keepCopy = async (whole: Buffer): Promise<void> => {
     const bytes = whole.subarray(0, KEPT_BYTES_MAX);
@@ -70,24 +59,21 @@ export const openQuarantine = async (options: QuarantineOptions): Promise<Quaran
     return (await box.move(name, directory, newName())).ok;
   };
 
-  /** Never read. Moved out of the container's reach, for that is quick, and deleted behind. */
-  const discardDirectory = async ({ box, name }: BadFile): Promise<boolean> => {
-    if ((await box.removeDirectory(name)).ok) return true;
-    const moved = newName();
-    if (!(await box.move(name, directory, moved)).ok) return false;
-    removing = removing.then(() => removeTree(join(directory.path, moved))).catch(onError);
-    return true;
-  };
+  /**
+   * A full one stays where it is and goes with the turn's inbox: moved here it would be kept whatever its size, and
+   * whatever stands in it in the container could go on filling it.
+   */
+  const removeDirectory = async ({ box, name }: BadFile): Promise<boolean> => (await box.removeDirectory(name)).ok;
 
   const removeEntry = async (file: BadFile): Promise<boolean> => {
     const removed = await file.box.remove(file.name);
     if (removed.ok || removed.reason === 'missing') return true;
-    return removed.reason === 'directory' ? discardDirectory(file) : false;
+    return removed.reason === 'directory' ? removeDirectory(file) : false;
   };
 
   return {
     take: async (file) => {
-      if (file.reason === 'directory') return discardDirectory(file);
+      if (file.reason === 'directory') return removeDirectory(file);
       if (file.reason === 'link' || file.reason === 'special') return moveEntry(file);
       // A full disk must not keep the bad file in the inbox.
       if (file.bytes !== undefined) await keepCopy(file.bytes).catch(onError);

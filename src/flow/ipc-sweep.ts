@@ -41,12 +41,13 @@ interface Waiting {
 const UNADDRESSABLE = '\ufffd';
 
 const createLister = ({ intake, maxEntries, onRefusal }: SweeperOptions) => {
-  /** A name that isn't UTF-8 reads as U+FFFD and can't be opened by it. */
+  let reported = false;
+  /** A name that isn't UTF-8 reads as U+FFFD and can't be opened by it. One report stands for all: they cost no time. */
   const isAddressable = (box: Box, name: string): boolean => {
     if (intake.isStuck(box, name)) return false;
     if (!name.includes(UNADDRESSABLE)) return true;
-    intake.setAside(box, name);
-    onRefusal('name', `${box.name}: a file name that is not UTF-8`);
+    if (!reported) onRefusal('name', `${box.name}: a file name that is not UTF-8`);
+    reported = true;
     return false;
   };
   return async (box: Box): Promise<Waiting> => {

@@ -42,7 +42,7 @@ export const INBOX_LIMITS: InboxLimits = {
   fileBytes: IPC_FILE_BYTES_MAX,
   filesPerSecond: 10,
   burst: 30,
-  requests: 10_000,
+  requests: 300,
   finalFiles: 100,
   quarantineEntries: 1000,
   quarantineBytes: 16 * 1024 * 1024,

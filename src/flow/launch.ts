@@ -3,44 +3,33 @@
  * from here; whatever was opened is closed in reverse order, the container verified gone before its directories go.
  */
 import type { Logger } from 'pino';
-import type { TurnNews } from '../channels/channel.ts';
-import type { Timings } from '../domain/invocation.ts';
 import type { InboundMessage } from '../domain/message.ts';
-import type { InvocationPlan } from '../domain/plan.ts';
 import { containerSpec } from '../domain/spec.ts';
 import { discardTree } from '../files/tree.ts';
-import type { Gateway, GatewaySession } from '../gateway/gateway.ts';
-import { type Home, turnDirectories } from '../home.ts';
+import type { GatewaySession } from '../gateway/gateway.ts';
+import { turnDirectories } from '../home.ts';
 import { encodeFrame, type TranscriptEntry } from '../protocol.ts';
-import type { RunningContainer, Runtime } from '../runtimes/runtime.ts';
-import type { Stores } from '../store/stores.ts';
-import { type Ending, endingOfCancel, endingOfExit, endingOfFailure, endingOfTimeout } from './ending.ts';
-import type { Feed } from './feed.ts';
-import { createFollowUps, type FollowUps } from './follow-ups.ts';
-import { initFrame, type TurnSettings } from './init.ts';
-import type { Inbox } from './ipc.ts';
-import { createListener, type Listener, type ListenerOptions } from './listen.ts';
-import type { CancelReason, Turn } from './queue.ts';
-import { type StageDeps, type Staged, stage, stageStores } from './stage.ts';
-import type { InboxOpener } from './turn-inbox.ts';
+import type { RunningContainer } from '../runtimes/runtime.ts';
+import { type Ending, endingOfExit, endingOfFailure } from './ending.ts';
+import { initFrame } from './init.ts';
+import {
+  beginLife,
+  type Cleanup,
+  firstEnding,
+  type LauncherDeps,
+  type LaunchRequest,
+  type Life,
+  watchLimits,
+} from './life.ts';
+import { type Staged, stage } from './stage.ts';
 
 /** TERM, then this long, then KILL. */
 const STOP_GRACE_MS = 1_000;
-/** Of the kept conversation, what `init` carries. */
-const TRANSCRIPT_WINDOW = { maxBytes: 2 * 1024 * 1024, maxEntries: 400 } as const;
-
-export interface LaunchRequest {
-  readonly turn: Turn;
-  readonly plan: InvocationPlan;
-  readonly messages: readonly InboundMessage[];
-  /** When the newest of them came in, ms since 1970. */
-  readonly acceptedAt: number;
-  readonly mark: (point: keyof Timings) => void;
-  /** From now on `offer` reaches the container. */
-  readonly onOpen: () => void;
-  /** These messages, offered before, are the turn's to answer now. */
-  readonly onTaken: (messages: readonly string[]) => void;
-}
+/**
+ * Of the kept conversation, what `init` carries: some 130,000 tokens, so that the request fits a model's context and the
+ * gateway's caps. More, and a chat that has talked for long would be refused at every further turn.
+ */
+const TRANSCRIPT_WINDOW = { maxBytes: 512 * 1024, maxEntries: 200 } as const;
 
 export interface Launch {
   /** Never rejects. */
@@ -56,52 +45,12 @@ export interface Launch {
   hasSpoken(): boolean;
 }
 
-export interface LauncherDeps {
-  readonly home: Home;
-  readonly stores: Stores;
-  readonly runtime: Runtime;
-  readonly gateway: Gateway;
-  /** Of the home's provider: what turns may ask for. */
-  readonly models: readonly string[];
-  readonly openInbox: InboxOpener;
-  readonly staging: StageDeps;
-  readonly settings: TurnSettings;
-  readonly feed: Feed;
-  readonly clock: () => number;
-  readonly newId: () => string;
-  readonly logger: Logger;
-}
-
 export type Launcher = (request: LaunchRequest) => Launch;
-
-type Cleanup = () => Promise<void>;
-
-/** One launch while it lasts. */
-interface Life {
-  readonly request: LaunchRequest;
-  readonly listener: Listener;
-  readonly followUps: FollowUps;
-  readonly cleanups: Cleanup[];
-  /** Its parts, as far as they are there yet. */
-  readonly parts: { container: RunningContainer | null; inbox: Inbox | null; hasSpoken: boolean };
-  readonly news: (news: TurnNews) => void;
-  /** The first call counts. */
-  readonly end: (ending: Ending) => void;
-}
 
 interface Opened {
   readonly staged: Staged;
   readonly session: GatewaySession;
 }
-
-/** A promise that the first call decides. */
-const firstEnding = () => {
-  const first: { decide: (ending: Ending) => void } = { decide: () => {} };
-  const promise = new Promise<Ending>((resolve) => {
-    first.decide = resolve;
-  });
-  return { promise, end: first.decide };
-};
 
 const open = async (deps: LauncherDeps, life: Life): Promise<Opened> => {
   const { plan, acceptedAt, mark } = life.request;
@@ -118,6 +67,7 @@ const open = async (deps: LauncherDeps, life: Life): Promise<Opened> => {
     models: deps.models,
     caps: plan.model,
   });
+  life.parts.session = session;
   life.cleanups.push(async () => {
     await session.close();
     deps.stores.receipts.recordUse(plan.invocation, session.use());
@@ -190,47 +140,12 @@ const live = async (deps: LauncherDeps, life: Life, ending: Promise<Ending>): Pr
   await unwind(life.cleanups, deps.logger);
 };
 
-/** What ends a turn from outside of it: its limit and its cancelling. Returns what takes them back. */
-const watch = ({ request, listener, end }: Life): (() => void) => {
-  const { cancelled } = request.turn;
-  const { wallMs } = request.plan.limits;
-  const onCancel = () => end(endingOfCancel(cancelled.reason as CancelReason, listener.streamed()));
-  cancelled.addEventListener('abort', onCancel);
-  const timer = wallMs === null ? null : setTimeout(() => end(endingOfTimeout(wallMs, listener.streamed())), wallMs);
-  return () => {
-    cancelled.removeEventListener('abort', onCancel);
-    if (timer !== null) clearTimeout(timer);
-  };
-};
-
-const followUpsOf = (deps: LauncherDeps, { plan }: LaunchRequest, parts: Life['parts']): FollowUps =>
-  createFollowUps({
-    newId: deps.newId,
-    refresh: () => {
-      const directories = turnDirectories(deps.home, plan.group.folder, plan.invocation);
-      return stageStores({ plan, directories, notBefore: deps.clock() }, deps.staging);
-    },
-    put: async (id, message) => (await parts.inbox?.addFollowUp(id, message)) ?? false,
-    onError: (err) => deps.logger.error({ err }, 'a follow-up could not be handed over; the next turn answers it'),
-  });
-
-const begin = (deps: LauncherDeps, request: LaunchRequest, end: Life['end']): Life => {
-  const { group: chat, invocation } = request.turn;
-  const parts: Life['parts'] = { container: null, inbox: null, hasSpoken: false };
-  const followUps = followUpsOf(deps, request, parts);
-  const news: Life['news'] = (item) => deps.feed.publish({ chat, invocation, event: { kind: 'news', news: item } });
-  const acknowledged = (ids: readonly string[]): void => request.onTaken(followUps.acknowledge(ids));
-  const keep: ListenerOptions['keep'] = (receipt) => deps.stores.receipts.add(invocation, receipt);
-  const listener = createListener({ logger: deps.logger, news, keep, acknowledged, end });
-  return { request, listener, followUps, parts, cleanups: [], news, end };
-};
-
 export const createLauncher =
   (deps: LauncherDeps): Launcher =>
   (request) => {
     const { promise, end } = firstEnding();
-    const life = begin(deps, request, end);
-    const unwatch = watch(life);
+    const life = beginLife(deps, request, end);
+    const unwatch = watchLimits(life);
     life.news({ kind: 'queued' });
     return {
       ending: promise,

@@ -10,13 +10,17 @@ import type { RunnerFrame, TranscriptEntry } from '../protocol.ts';
 import type { OutputSink } from '../runtimes/runtime.ts';
 import type { Receipt } from '../store/receipts.ts';
 import { type Ending, endingOfError } from './ending.ts';
-import { createFrameReader } from './frames.ts';
+import { createFrameReader, TURN_OUTPUT_BYTES_MAX } from './frames.ts';
 
 /** A turn's own part of the transcript: beyond it the turn goes on, but is kept no further. */
 const TRANSCRIPT_ENTRIES_MAX = 1_000;
 const TRANSCRIPT_CHARS_MAX = 4_000_000;
 /** Noise and stderr lines that are logged in one turn. */
 const NOISE_LINES_MAX = 200;
+/** What one turn may say while it says it, in UTF-16 units: all of it becomes one message when the turn breaks off. */
+export const SPEECH_CHARS_MAX = 1_000_000;
+/** Of an error frame's message. */
+const DETAIL_CHARS_MAX = 1_000;
 
 export interface ListenerOptions {
   readonly logger: Logger;
@@ -81,12 +85,13 @@ const createReceipts = ({ logger, keep }: Pick<ListenerOptions, 'logger' | 'keep
 };
 
 /** What the agent says while it says it, without what is internal. */
-const createSpeech = (news: ListenerOptions['news']) => {
+const createSpeech = (news: ListenerOptions['news'], overflow: (detail: string) => void) => {
   const stripper = createInternalStripper();
   let said = '';
   return {
     push: (delta: string): void => {
-      const shown = stripper.push(delta);
+      if (said.length >= SPEECH_CHARS_MAX) return void overflow(`more than ${SPEECH_CHARS_MAX} characters of text`);
+      const shown = stripper.push(delta).slice(0, SPEECH_CHARS_MAX - said.length);
       if (shown === '') return;
       said += shown;
       news({ kind: 'text', delta: shown });
@@ -95,10 +100,26 @@ const createSpeech = (news: ListenerOptions['news']) => {
   };
 };
 
+/** Nothing on stderr is acted on, but it costs what stdout costs. */
+const createErrorStream = (noise: (stream: string, text: string) => void, overflow: (detail: string) => void) => {
+  let bytes = 0;
+  return (chunk: Buffer): void => {
+    bytes += chunk.length;
+    if (bytes > TURN_OUTPUT_BYTES_MAX) overflow(`more than ${TURN_OUTPUT_BYTES_MAX} bytes on stderr`);
+    else noise('stderr', chunk.subarray(0, 2_000).toString('utf8'));
+  };
+};
+
 export const createListener = ({ logger, news, keep, acknowledged, end }: ListenerOptions): Listener => {
   const transcript = createTranscript();
   const noise = createNoiseLog(logger);
-  const speech = createSpeech(news);
+  let over = false;
+  const overflow = (detail: string): void => {
+    // Once: what was said is long by then, and the container goes on until it is gone.
+    if (!over) end({ reason: 'output', detail, cause: null, text: speech.soFar() });
+    over = true;
+  };
+  const speech = createSpeech(news, overflow);
   const receipt = createReceipts({ logger, keep });
 
   const onFrame: { readonly [T in RunnerFrame['type']]: (frame: Extract<RunnerFrame, { type: T }>) => void } = {
@@ -110,18 +131,19 @@ export const createListener = ({ logger, news, keep, acknowledged, end }: Listen
     usage: (frame) => logger.debug({ claimed: frame }, 'usage as the runner counts it'),
     receipt,
     result: ({ text }) => end({ reason: 'completed', detail: null, cause: null, text: visible(text) }),
-    error: (frame) => end(endingOfError(frame, speech.soFar())),
+    error: (frame) =>
+      end(endingOfError({ ...frame, message: forLog(frame.message, DETAIL_CHARS_MAX) }, speech.soFar())),
   };
 
   const read = createFrameReader({
     // The type of a frame and the table's row are one; TypeScript can't follow that through an index.
     frame: (frame) => (onFrame[frame.type] as (frame: RunnerFrame) => void)(frame),
     noise: (line) => noise('stdout', line),
-    overflow: (detail) => end({ reason: 'output', detail, cause: null, text: speech.soFar() }),
+    overflow,
   });
 
   return {
-    sink: { stdout: read, stderr: (chunk) => noise('stderr', chunk.subarray(0, 2_000).toString('utf8')) },
+    sink: { stdout: read, stderr: createErrorStream(noise, overflow) },
     streamed: speech.soFar,
     transcript: transcript.entries,
   };

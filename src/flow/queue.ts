@@ -48,7 +48,7 @@ export interface QueueOptions {
   readonly follow: (turn: Turn) => void;
   readonly clock: () => number;
   /** A turn's own failure is reported by the turn; what arrives here is a bug. */
-  readonly onBug: (turn: Turn, thrown: unknown) => void;
+  readonly onBug: (turn: Turn, thrown: unknown) => unknown;
 }
 
 export interface Queue {
@@ -61,12 +61,20 @@ export interface Queue {
   close(): Promise<void>;
 }
 
-/** Runs it to its end; never rejects. */
-const runTurn = async ({ run, onBug }: QueueOptions, turn: Turn): Promise<void> => {
+const report = async ({ onBug }: QueueOptions, turn: Turn, thrown: unknown): Promise<void> => {
   try {
-    await run(turn);
+    await onBug(turn, thrown);
+  } catch {
+    // What broke the turn, a full disk say, breaks its report as well; that must not end the process of all chats.
+  }
+};
+
+/** Runs it to its end; never rejects. */
+const runTurn = async (options: QueueOptions, turn: Turn): Promise<void> => {
+  try {
+    await options.run(turn);
   } catch (thrown) {
-    onBug(turn, thrown);
+    await report(options, turn, thrown);
     await delay(BUG_PAUSE_MS);
   }
 };

@@ -9,10 +9,11 @@ import type { InvocationId } from '../domain/ids.ts';
 import type { InvocationRecord, Timings } from '../domain/invocation.ts';
 import type { InvocationPlan } from '../domain/plan.ts';
 import { withLogContext } from '../logger.ts';
+import { endingOfFailure } from './ending.ts';
 import type { Feed, TurnEvent } from './feed.ts';
 import type { Launch, Launcher } from './launch.ts';
 import type { Turn } from './queue.ts';
-import { eventOf, type SettleDeps, settle, type Taken } from './settle.ts';
+import { eventOf, type SettleDeps, settle, type Taken, type TurnEnd } from './settle.ts';
 
 export interface TurnDeps extends SettleDeps {
   readonly feed: Feed;
@@ -96,6 +97,18 @@ const launch = (context: Context, taken: Taken, marks: Marks): Launch => {
   return launched;
 };
 
+const conclude = async (context: Context, end: TurnEnd): Promise<void> => {
+  const { deps, lives } = context;
+  const { turn } = end.taken;
+  const { reason, detail } = end.ending;
+  const settled = settle(deps, end);
+  lives.delete(turn.invocation);
+  for (const posted of settled.posted) await deps.replier.send(posted);
+  publish(context, turn, eventOf(settled.outcome, end.ending, end.timings));
+  const level = reason === 'completed' ? 'info' : 'warn';
+  deps.logger[level]({ reason, detail, fate: settled.outcome.kind, ...end.timings }, 'turn ended');
+};
+
 const runTaken = async (context: Context, taken: Taken): Promise<void> => {
   const { deps, lives } = context;
   const { turn, plan, messages, acceptedAt } = taken;
@@ -103,16 +116,19 @@ const runTaken = async (context: Context, taken: Taken): Promise<void> => {
   deps.stores.invocations.create(newRecord(turn, plan, { timings: marks, now: deps.clock() }));
   publish(context, turn, { kind: 'taken', messages: messages.map(({ id }) => id) });
   const launched = launch(context, taken, marks);
-  const ending = await launched.ending;
-  marks.totalMs = deps.clock() - acceptedAt;
-  const settled = settle(deps, { taken, launch: launched, ending, timings: marks });
-  lives.delete(turn.invocation);
-  for (const posted of settled.posted) await deps.replier.send(posted);
-  publish(context, turn, eventOf(settled.outcome, ending, marks));
-  const level = ending.reason === 'completed' ? 'info' : 'warn';
-  const { reason, detail } = ending;
-  deps.logger[level]({ reason, detail, fate: settled.outcome.kind, ...marks }, 'turn ended');
-  await launched.gone;
+  try {
+    const ending = await launched.ending;
+    marks.totalMs = deps.clock() - acceptedAt;
+    await conclude(context, { taken, launch: launched, ending, timings: marks });
+  } catch (thrown) {
+    // A full disk, say: nothing of it was settled, so the messages are still this turn's and the next start's to answer.
+    const { reason, detail } = endingOfFailure(thrown);
+    publish(context, turn, { kind: 'done', reason, detail, reply: null, timings: { ...marks } });
+    throw thrown;
+  } finally {
+    lives.delete(turn.invocation);
+    await launched.gone;
+  }
 };
 
 /** Its chat was unregistered while they waited. */

@@ -30,7 +30,8 @@ const ToolResult = z.strictObject({
 });
 const Thinking = z.looseObject({ type: z.enum(['thinking', 'redacted_thinking']) });
 
-const Block = z.union([Text, Media, ToolUse, ToolResult, Thinking]);
+// By `type`: a plain union tries all of them on every bad block, and writes down why each didn't fit.
+const Block = z.discriminatedUnion('type', [Text, Media, ToolUse, ToolResult, Thinking]);
 export type Block = z.infer<typeof Block>;
 
 const Message = z.strictObject({
@@ -113,11 +114,13 @@ const pairProblem = (
 ): string | undefined => {
   const asked = message.role === 'user' ? toolUses(before) : [];
   const answered = toolResults(message);
-  const missing = asked.find((id) => !answered.includes(id));
+  const answers = new Set(answered);
+  const missing = asked.find((id) => !answers.has(id));
   if (missing !== undefined) return `${at}: the tool_use ${missing} has no tool_result in the message after it`;
-  const unasked = answered.find((id) => !asked.includes(id));
+  const questions = new Set(asked);
+  const unasked = answered.find((id) => !questions.has(id));
   if (unasked !== undefined) return `${at}: the tool_result ${unasked} has no tool_use in the message before it`;
-  return new Set(answered).size === answered.length ? undefined : `${at}: a tool_use is answered twice`;
+  return answers.size === answered.length ? undefined : `${at}: a tool_use is answered twice`;
 };
 
 const orderProblem = (messages: Messages): string | undefined => {

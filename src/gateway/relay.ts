@@ -104,24 +104,31 @@ const createDelay = () => {
   };
 };
 
+const begin = (relay: Relay): void => {
+  if (!relay.response.headersSent) relay.response.writeHead(relay.answer.status, cleanHeaders(relay));
+};
+
 /** A stream's pieces go out as they come; a document's last one together with its end, mostly all in one write. */
-const pump = async ({ answer, response, secrets, signal }: Relay, tap: UsageTap): Promise<void> => {
+const pump = async (relay: Relay, tap: UsageTap): Promise<void> => {
+  const { answer, response, secrets, signal } = relay;
   const filter = secrets.filter();
   const delayed = isStream(answer) ? (piece: Buffer) => piece : createDelay();
   for await (const chunk of answer.body) {
     const clean = delayed(filter.push(chunk));
+    if (clean.length > 0) begin(relay);
     const flowing = clean.length === 0 || response.write(clean);
     tap.push(chunk);
     if (!flowing) await drained(response, signal);
   }
+  begin(relay);
   response.end(Buffer.concat([delayed(Buffer.alloc(0)), filter.end()]));
   // The bytes leave at the end of this turn of the event loop: what is counted afterwards keeps nobody waiting.
   await nextTurn();
 };
 
-/** After the first byte no status can be sent any more: a stream gets an error event, anything else breaks off. */
+/** After the first byte no status can be sent any more: a stream gets an error event, the rest breaks off. */
 const breakOff = ({ answer, response, api }: Relay): void => {
-  if (response.destroyed) return;
+  if (response.destroyed || !response.headersSent) return;
   if (isStream(answer)) response.end(errorEvent(api, 'the model provider’s stream broke off'));
   else response.destroy();
 };
@@ -130,8 +137,10 @@ const breakOff = ({ answer, response, api }: Relay): void => {
 export const relayAnswer = async (relay: Relay, tap: UsageTap): Promise<void> => {
   checkAnswer(relay.answer);
   if (relay.answer.status >= 400) return relayError(relay);
-  relay.response.writeHead(relay.answer.status, cleanHeaders(relay));
-  if (isStream(relay.answer)) relay.response.flushHeaders();
+  if (isStream(relay.answer)) {
+    begin(relay);
+    relay.response.flushHeaders();
+  }
   try {
     await pump(relay, tap);
   } catch (thrown) {

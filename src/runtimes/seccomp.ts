@@ -5,6 +5,7 @@
  * - sockets of any family but UNIX, INET, INET6 and NETLINK: AF_VSOCK reaches the hypervisor past every network
  *   namespace; AF_ALG, AF_PACKET and the rest are kernel surface that no agent needs. `socketcall` would bypass that.
  * - io_uring: opens, reads and connects where no filter sees it. userfaultfd: makes kernel races winnable.
+ * - Linux AIO (io_setup …): its contexts count against one number for the whole host, which one container can use up.
  * - keyctl, add_key, request_key: kernel keyrings aren't namespaced. bpf, perf_event_open: kernel surface.
  * - ptrace, process_vm_*, process_madvise, kcmp, pidfd_getfd: one process reaching into another.
  * - mounts, new namespaces (unshare, setns, clone with a CLONE_NEW* flag), chroot, pivot_root, quotas, swap, clocks,
@@ -38,8 +39,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   signals: `kill pause restart_syscall rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn
     rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sigaltstack signalfd signalfd4 tgkill tkill uretprobe`,
   waiting: `epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 futex
-    futex_requeue futex_wait futex_waitv futex_wake inotify_add_watch inotify_init inotify_init1 inotify_rm_watch
-    io_cancel io_destroy io_getevents io_pgetevents io_setup io_submit poll ppoll pselect6 select`,
+    futex_requeue futex_wait futex_waitv futex_wake inotify_add_watch inotify_init inotify_init1 inotify_rm_watch poll
+    ppoll pselect6 select`,
   time: `alarm clock_getres clock_gettime clock_nanosleep getitimer gettimeofday nanosleep setitimer time timer_create
     timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime times`,
   sockets: `accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom recvmmsg recvmsg sendmmsg

@@ -4,6 +4,7 @@ import type { TranscriptEntry } from '../../src/protocol.ts';
 
 const user: TranscriptEntry = { role: 'user', content: 'hello' };
 const says = (text: string): TranscriptEntry => ({ role: 'assistant', content: [{ type: 'text', text }] });
+const call = { type: 'tool-call', toolCallId: 'a', toolName: 'bash', input: {} };
 const calls = (...ids: string[]): TranscriptEntry => ({
   role: 'assistant',
   content: [
@@ -34,6 +35,16 @@ describe('kept entries', () => {
     ['a result too many', [user, calls('a'), results('a', 'b'), says('x')], [user, says('let me look'), says('x')]],
     ['results of nobody', [user, says('x'), results('a')], [user, says('x')]],
     ['an entry of another shape', [user, { role: 'assistant', content: [{ type: 'surprise' }] }, user], [user, user]],
+    [
+      'a file, which no turn keeps and a provider may refuse for ever',
+      [user, { role: 'user', content: [{ type: 'file', mediaType: 'video/x', data: 'AAAA' }] }, says('x')],
+      [user, says('x')],
+    ],
+    [
+      'a call of a tool whose name no provider takes',
+      [user, { role: 'assistant', content: [{ ...call, toolName: 'no such!' }] }, results('a'), says('x')],
+      [user, says('x')],
+    ],
     ['an empty answer', [user, { role: 'assistant', content: [] }, says(' \n'), user], [user, user]],
     ['nothing', [], []],
   ])('%s', (_, entries, expected) => {

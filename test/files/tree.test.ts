@@ -1,4 +1,5 @@
 /** The host's own directories are made without following links and thrown away without touching what links lead to. */
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,6 +42,16 @@ describe('making a directory', () => {
     expect(statSync(target).uid).toBe(0);
   });
 });
+
+/** Runs it with that effective user, as a supervisor that is not root; its child processes have it too. */
+const asUser = async (uid: number, act: () => Promise<void>): Promise<void> => {
+  process.seteuid?.(uid);
+  try {
+    await act();
+  } finally {
+    process.seteuid?.(0);
+  }
+};
 
 describe('throwing a tree away', () => {
   const makeTree = (path: string): string => {
@@ -87,6 +98,30 @@ describe('throwing a tree away', () => {
     await emptyTrash(trash);
     expect(readdirSync(trash)).toEqual([]);
     expect(readdirSync(base).sort()).toEqual(['outside', 'trash']);
+  });
+
+  it('empties it although the owner may not enter what a container left, when the supervisor is not root', async () => {
+    const trash = join(base, 'trash');
+    const outside = makeTree(join(trash, 'left'));
+    execFileSync('chown', ['-R', `${UID}:${UID}`, base]);
+    execFileSync('chmod', ['000', join(trash, 'left', 'a')]);
+    const before = statSync(outside).mode;
+    await asUser(UID, () => emptyTrash(trash));
+    expect(readdirSync(trash)).toEqual([]);
+    expect(statSync(outside).mode).toBe(before);
+  });
+
+  it('leaves nothing beside the trash, even if it ends half-way', async () => {
+    const trash = join(base, 'trash');
+    mkdirSync(join(trash, 'left'), { recursive: true });
+    const emptied = emptyTrash(trash);
+    const watched: string[][] = [];
+    while (existsSync(join(trash, 'left'))) {
+      watched.push(readdirSync(base));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await emptied;
+    expect(watched.flat().filter((name) => name !== 'trash')).toEqual([]);
   });
 
   it('names the tree that could not be deleted', async () => {

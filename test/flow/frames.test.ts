@@ -92,3 +92,18 @@ describe('reading frames from a container’s stdout', () => {
     expect(heard.overflow).toHaveLength(1);
   });
 });
+
+describe('frames made to be expensive', () => {
+  const entry = (content: string): string => `{"type":"transcript","entries":[{"role":"user","content":${content}}]}\n`;
+
+  it.each([
+    ['of a hundred thousand parts', entry(`[${Array(100_000).fill('{}').join(',')}]`)],
+    ['nested a thousand deep', entry(`[{"a":${'['.repeat(1000)}${']'.repeat(1000)}}]`)],
+    ['whose one entry has a thousand pieces', entry(`[${Array(1000).fill('{}').join(',')}]`)],
+  ])('are noise: one %s', (_, line) => {
+    const { heard, push } = reading();
+    push(Buffer.from(line));
+    expect(heard.frames).toEqual([]);
+    expect(heard.noise).toHaveLength(1);
+  });
+});

@@ -2,7 +2,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createBucket } from '../../src/flow/ipc-bucket.ts';
-import { idOfFile, isSimple, parseRequest } from '../../src/flow/ipc-parse.ts';
+import { idOfFile, parseRequest } from '../../src/flow/ipc-parse.ts';
+import { isSimple } from '../../src/flow/json-shape.ts';
+
+const BOUNDS = { depth: 32, parts: 1000 };
 
 describe('parsing a request', () => {
   it('never throws, whatever the bytes', () => {
@@ -16,7 +19,9 @@ describe('parsing a request', () => {
   it('counts structure outside of strings alone', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), fc.string({ unit: 'binary' }), (value, text) => {
-        expect(isSimple(Buffer.from(JSON.stringify({ value, text: `${'[,{"\\\\'.repeat(2000)}${text}` })))).toBe(true);
+        expect(
+          isSimple(Buffer.from(JSON.stringify({ value, text: `${'[,{"\\\\'.repeat(2000)}${text}` })), BOUNDS),
+        ).toBe(true);
       }),
     );
   });
@@ -30,7 +35,7 @@ describe('parsing a request', () => {
     ['after an escaped quote', `"\\"${'['.repeat(1000)}"`, true],
     ['after a string', `"\\\\"${'['.repeat(1000)}`, false],
   ])('sees that %s text is simple or not', (_title, text, simple) => {
-    expect(isSimple(Buffer.from(text))).toBe(simple);
+    expect(isSimple(Buffer.from(text), BOUNDS)).toBe(simple);
   });
 
   it.each([

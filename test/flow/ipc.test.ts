@@ -102,6 +102,16 @@ const answerOf = (id: string) =>
 const eventually = (check: () => void) => vi.waitFor(check, { timeout: 10_000, interval: 10 });
 const ids = () => heard.requests.map((request) => (request as { id: string }).id);
 
+/** Takes a write lease (F_SETLEASE, F_WRLCK), puts the file into the inbox and holds on. */
+const TAKE_LEASE = `
+import fcntl, os, signal, sys, time
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+held = os.open(sys.argv[1], os.O_RDWR)
+fcntl.fcntl(held, 1024, fcntl.F_WRLCK)
+os.rename(sys.argv[1], sys.argv[2])
+time.sleep(60)
+`;
+
 const lagDuring = async (act: () => Promise<void>): Promise<number> => {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();
@@ -262,16 +272,6 @@ describe('what is no request', () => {
     ['a FIFO', 'special', true, (path) => execFileSync('mkfifo', [path])],
     ['a hard link', 'hard-link', false, (path) => linkSync(outside(), path)],
     ['an empty directory', 'directory', false, (path) => mkdirSync(path)],
-    [
-      'a directory with something in it',
-      'directory',
-      false,
-      (path) => {
-        mkdirSync(`${path}.d`);
-        writeFileSync(join(`${path}.d`, 'x.json'), message('inner'));
-        renameSync(`${path}.d`, path);
-      },
-    ],
     ['a file of 50 MB', 'too-large', false, (path) => put(path, Buffer.alloc(50 * 1024 * 1024, 'x'))],
     [
       'a sparse file of 5 GB',
@@ -350,14 +350,43 @@ describe('what is no request', () => {
     expect(heard.refusals).toMatchObject([['name', expect.any(String)]]);
   });
 
+  it('names that are not UTF-8, always new ones, leave one report', async () => {
+    await start({ limits: { ...INBOX_LIMITS, sweepMs: 20 } });
+    for (let n = 0; n < 50; n += 1) {
+      writeFileSync(Buffer.concat([Buffer.from(inMessages(`${n}`)), Buffer.from([0xff]), Buffer.from('.json')]), '{}');
+    }
+    put(inMessages('z.json'), message('z'));
+    await eventually(() => expect(ids()).toEqual(['z']));
+    expect(heard.refusals).toMatchObject([['name', expect.any(String)]]);
+  });
+
+  it('a directory with something in it stays in the inbox, which goes with its turn, and is reported once', async () => {
+    await start({ limits: { ...INBOX_LIMITS, sweepMs: 20 } });
+    mkdirSync(join(base, 'full'));
+    writeFileSync(join(base, 'full', 'x'), '');
+    renameSync(join(base, 'full'), inMessages('bad.json'));
+    await eventually(() => expect(answerOf('bad')).toMatchObject({ ok: false }));
+    put(inMessages('z.json'), message('z'));
+    await eventually(() => expect(ids()).toEqual(['z']));
+    expect(heard.refusals).toMatchObject([['directory', expect.any(String)]]);
+    expect(readdirSync(inMessages(''))).toEqual(['bad.json']);
+    expect(readdirSync(quarantineDirectory)).toEqual([]);
+  });
+
+  it('a file under a lease of the container’s is refused and removed, not tried for ever', async () => {
+    await start({ limits: { ...INBOX_LIMITS, sweepMs: 20 } });
+    writeFileSync(inMessages('.leased'), message('leased'));
+    const holder = spawn('python3', ['-c', TAKE_LEASE, inMessages('.leased'), inMessages('leased.json')]);
+    await eventually(() => expect(answerOf('leased')).toMatchObject({ ok: false }));
+    expect(existsSync(inMessages('leased.json'))).toBe(false);
+    expect(heard.errors).toEqual([]);
+    holder.kill('SIGKILL');
+    await once(holder, 'exit');
+  });
+
   it('fills the quarantine up to its bound and is only removed from then on', async () => {
     await start({ limits: { ...INBOX_LIMITS, burst: 1000, quarantineEntries: 3 } });
-    for (let n = 0; n < 6; n += 1) {
-      symlinkSync('/etc/passwd', inMessages(`l${n}.json`));
-      mkdirSync(join(base, `d${n}`));
-      writeFileSync(join(base, `d${n}`, 'x'), '');
-      renameSync(join(base, `d${n}`), inMessages(`d${n}.json`));
-    }
+    for (let n = 0; n < 12; n += 1) symlinkSync('/etc/passwd', inMessages(`l${n}.json`));
     await eventually(() => expect(heard.refusals).toHaveLength(12));
     await eventually(() => expect(readdirSync(inMessages(''))).toEqual([]));
     await eventually(() => expect(readdirSync(quarantineDirectory)).toHaveLength(3));

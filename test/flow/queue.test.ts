@@ -148,4 +148,19 @@ describe('the queue', () => {
     expect(queue.running()).toHaveLength(1);
     await queue.close();
   });
+
+  it('goes on when even the report of a bug fails', async () => {
+    const queue = createQueue({
+      concurrent: 1,
+      waiting: () => [waits('a')],
+      newInvocation: () => InvocationId.parse('00000000000000000000000000'),
+      run: () => Promise.reject(new Error('broken')),
+      follow: () => {},
+      clock: () => 0,
+      onBug: () => Promise.reject(new Error('the disk is full')),
+    });
+    queue.wake();
+    await tick();
+    await expect(queue.close()).resolves.toBeUndefined();
+  });
 });

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import {
   type Answerer,
@@ -139,12 +140,23 @@ describe('an answer', () => {
     expect(session.use().inputTokens).toBe(9);
   });
 
-  it('that breaks off in a document breaks off for the client', async () => {
-    const { socketPath } = await start((_, response) => {
+  it.each([
+    ['before anything was passed on is an error', ['{"half":'], 502],
+    ['later breaks off for the client', ['{"half":', `"${'x'.repeat(100_000)}`, 'y'], 'broken'],
+  ])('that breaks off in a document %s', async (_, pieces, expected) => {
+    const { socketPath } = await start(async (_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.write('{"half":');
-      setTimeout(() => response.destroy(), 30);
+      for (const piece of pieces) {
+        response.write(piece);
+        await delay(30);
+      }
+      response.destroy();
     });
-    await expect(post(socketPath).then(({ body }) => body.text())).rejects.toThrow();
+    const got = await post(socketPath);
+    const read = got.body.text().then(
+      () => got.statusCode,
+      () => 'broken',
+    );
+    expect(await read).toBe(expected);
   });
 });

@@ -81,7 +81,7 @@ describe('the rehearsal model refuses what the real API refuses:', () => {
 
   it('a body whose structure would hold the loop', async () => {
     const { socketPath } = await start();
-    const body = `{"model":"${MODEL}","max_tokens":9,"messages":[${'{},'.repeat(100_000)}{}]}`;
+    const body = `{"model":"${MODEL}","max_tokens":9,"messages":[${'{},'.repeat(20_000)}{}]}`;
     expect((await post(socketPath, { path: '/model/rehearsal/v1/messages', body })).statusCode).toBe(413);
   });
 });

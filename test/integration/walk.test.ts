@@ -33,6 +33,13 @@ describe('a message in, a container, a reply out', () => {
     expect(reply).toMatch(/^\d+\|1$/m);
   });
 
+  it('goes on answering a chat whose conversation has grown larger than any request may be', async () => {
+    for (let turn = 0; turn < 12; turn += 1) {
+      const { done } = await installation.say('lobby', 'run: head -c 74000 /dev/urandom | base64 -w0');
+      expect(done).toMatchObject({ reason: 'completed' });
+    }
+  });
+
   it('shows main the whole store', async () => {
     const { reply } = await installation.say('main', WORLD);
     expect(reply).toMatch(/^trusted$/m);

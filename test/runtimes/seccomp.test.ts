@@ -4,7 +4,7 @@ import { SECCOMP_PROFILE } from '../../src/runtimes/seccomp.ts';
 const rulesOf = (name: string) => SECCOMP_PROFILE.syscalls.filter((rule) => rule.names.includes(name));
 
 const FORBIDDEN = `add_key bpf chroot fanotify_init fanotify_mark finit_module fsconfig fsmount fsopen init_module
-  io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load kexec_load keyctl mount mount_setattr
+  io_cancel io_destroy io_getevents io_pgetevents io_setup io_submit io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load kexec_load keyctl mount mount_setattr
   move_mount name_to_handle_at open_by_handle_at open_tree perf_event_open pidfd_getfd pivot_root process_madvise
   process_vm_readv process_vm_writev ptrace quotactl reboot request_key setns socketcall swapon syslog umount umount2
   unshare userfaultfd`.split(/\s+/);

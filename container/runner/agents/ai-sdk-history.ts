@@ -3,6 +3,7 @@
  * provider refuses such a conversation for ever, so calls and results that don't belong together are left out. Pure.
  */
 import { type ModelMessage, modelMessageSchema } from 'ai';
+import { z } from 'zod';
 import type { TranscriptEntry } from '../../../src/protocol.ts';
 
 const idsOf = (message: ModelMessage | undefined, type: 'tool-call' | 'tool-result'): Set<string> => {
@@ -11,6 +12,21 @@ const idsOf = (message: ModelMessage | undefined, type: 'tool-call' | 'tool-resu
     message.content.flatMap((part) => (part.type === type && 'toolCallId' in part ? [part.toolCallId] : [])),
   );
 };
+
+/** What a turn of ours keeps; a file or an image was never in one, and a model that can't take it refuses for ever. */
+const KEPT: ReadonlySet<string> = new Set(['text', 'reasoning', 'tool-call', 'tool-result']);
+const TOOL_NAME = /^[A-Za-z0-9_-]{1,128}$/;
+
+const PartHead = z.object({ type: z.string().catch(''), toolName: z.string().optional().catch('') });
+
+const isUsable = (part: z.infer<typeof PartHead>): boolean =>
+  KEPT.has(part.type) && (part.toolName === undefined || TOOL_NAME.test(part.toolName));
+
+/** The entry without the parts that no turn of ours has kept; an entry is a claim of a container's. */
+const withoutForeign = (entry: TranscriptEntry): TranscriptEntry =>
+  typeof entry.content === 'string'
+    ? entry
+    : { ...entry, content: entry.content.filter((part) => isUsable(PartHead.parse(part))) };
 
 /** A provider takes neither an empty message nor a blank text in one. */
 const withoutBlanks = (message: ModelMessage): ModelMessage[] => {
@@ -22,7 +38,7 @@ const withoutBlanks = (message: ModelMessage): ModelMessage[] => {
 };
 
 const parsed = (entry: TranscriptEntry): ModelMessage[] => {
-  const result = modelMessageSchema.safeParse(entry);
+  const result = modelMessageSchema.safeParse(withoutForeign(entry));
   return result.success ? withoutBlanks(result.data) : [];
 };
 
