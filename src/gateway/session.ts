@@ -57,6 +57,9 @@ interface Exchange {
   readonly signal: AbortSignal;
 }
 
+/** One for all: the default reason is made anew for each request, with its stack, and nobody reads it. */
+const OVER = new Error('the exchange is over');
+
 /** A client can have itself refused thousands of times a second; the log must not grow with it. */
 const LOGGED_REFUSALS_MAX = 50;
 
@@ -203,14 +206,14 @@ const handle = async (state: State, request: IncomingMessage, response: ServerRe
   // Broken connections are ordinary here; they end the exchange through the abort below.
   request.on('error', () => undefined);
   response.on('error', () => undefined);
-  response.once('close', () => controller.abort());
+  response.once('close', () => controller.abort(OVER));
   if (state.closed) return void response.destroy();
   const done = run(state, { request, response, signal: controller.signal });
   state.live.set(controller, done);
   await done;
   state.live.delete(controller);
   // An answer of which something is left unread must not keep a connection to the provider.
-  controller.abort();
+  controller.abort(OVER);
 };
 
 const abortAll = async (state: State): Promise<void> => {

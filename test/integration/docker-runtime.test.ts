@@ -482,14 +482,14 @@ describe('a connection to the engine that breaks', () => {
   /** Exits 9 when stdin ends, and survives everything else. */
   const runner = bash('echo up; while read -r line; do echo "$line"; done; exit 9');
 
-  it('is stdin’s end to the container, and its exit is learned once the engine is back', async () => {
+  it('is stdin’s end to the container; its exit is learned once the engine is back, as the engine’s doing', async () => {
     const way = await proxy();
     const remote = createDockerRuntime({ socketPath: way.path, homeId: HOME_ID, logger });
     const { until, sink } = listen();
     const container = await remote.start(specOf(runner, OPEN), sink);
     await until('up');
     way.cut();
-    expect(await within(10_000, container.exited)).toEqual({ exitCode: 9, oomKilled: false, engineLost: false });
+    expect(await within(10_000, container.exited)).toEqual({ exitCode: 9, oomKilled: false, engineLost: true });
     await container.remove(0);
     remote.close();
     way.close();
