@@ -31,6 +31,7 @@ import { createSupervisor } from './ops/supervisor.ts';
 import { packageRoot, packageVersion } from './package-root.ts';
 import { type AppOptions, openParts, type Parts } from './parts.ts';
 import { builtImage, composedTilesDirectory, planFor } from './planning.ts';
+import { BACKUP_ROUND_MS, createBackupRounds } from './store/backup-rounds.ts';
 
 export interface App {
   readonly supervisor: ControlledSupervisor;
@@ -82,10 +83,12 @@ const reportBug =
   async (turn: Turn, thrown: unknown): Promise<void> => {
     logger.error({ err: thrown, invocation: turn.invocation }, 'a turn broke the supervisor’s own code');
     const outcome = { kind: 'dead', error: 'a bug of the supervisor’s; its log has it' } as const;
-    stores.inbound.settle({ invocation: turn.invocation, untouched: [], outcome });
-    const record = stores.invocations.get(turn.invocation);
-    if (record !== null)
-      stores.invocations.end(record.id, { reason: 'failed', detail: outcome.error, timings: record.timings });
+    await stores.whenFree(() => {
+      stores.inbound.settle({ invocation: turn.invocation, untouched: [], outcome });
+      const record = stores.invocations.get(turn.invocation);
+      if (record !== null)
+        stores.invocations.end(record.id, { reason: 'failed', detail: outcome.error, timings: record.timings });
+    });
     const text = noticeFor('failed', null, turn.invocation);
     await replier.deliver({ chat: turn.group, text, invocation: turn.invocation });
   };
@@ -126,24 +129,28 @@ const QUEUE_EVERY_MS = 1_000;
 const OUTBOX_EVERY_MS = 1_000;
 const RECONCILE_EVERY_MS = 60_000;
 
-const upkeepOf = (parts: Parts, { queue, replier }: Walk, engine: EngineWatch) =>
-  startUpkeep(
+const upkeepOf = (parts: Parts, { queue, replier }: Walk, engine: EngineWatch) => {
+  const workerFile = join(packageRoot(), 'dist', 'backup-worker.mjs');
+  const backUp = createBackupRounds({ home: parts.home, workerFile, clock: Date.now });
+  return startUpkeep(
     [
       { name: 'queue', everyMs: QUEUE_EVERY_MS, run: async () => queue.wake() },
       { name: 'outbox', everyMs: OUTBOX_EVERY_MS, run: () => replier.sendDue() },
+      { name: 'backups', everyMs: BACKUP_ROUND_MS, atStart: true, run: backUp },
       { name: 'reconcile', everyMs: RECONCILE_EVERY_MS, run: engine.settle },
     ],
     parts.logger,
   );
+};
 
 const startAll = async (parts: Parts, walk: Walk, engine: EngineWatch): Promise<void> => {
   const { logger, closers } = parts;
   await emptyTrash(parts.home.trash).catch((err: unknown) => logger.error({ err }, 'the trash is not empty'));
-  reapRecords(parts);
+  await parts.stores.whenFree(() => reapRecords(parts));
   await engine.settle();
   closers.add(() => walk.queue.close());
   for (const channel of walk.channels.values()) {
-    await channel.start(async (message) => void walk.receive(message));
+    await channel.start(async (message) => void (await walk.receive(message)));
     closers.add(() => channel.close());
   }
   closers.add(

@@ -24,7 +24,8 @@ import { engineSocket } from './runtimes/engine.ts';
 import { loadSecrets } from './secrets.ts';
 import { createCopier } from './store/copier.ts';
 import { acquireLock } from './store/lock.ts';
-import { openStores } from './store/stores.ts';
+import { LOOP_BUSY_TIMEOUT_MS } from './store/patience.ts';
+import { openStores, type Stores } from './store/stores.ts';
 
 export interface AppOptions {
   readonly homeDir: string;
@@ -76,7 +77,7 @@ type Standing = Awaited<ReturnType<typeof openStanding>>;
 const openStorage = async ({ home, config, closers }: Standing) => {
   const lock = acquireLock(home.lockFile);
   closers.add(() => lock.release());
-  const stores = openStores(home, Date.now);
+  const stores = openStores(home, Date.now, LOOP_BUSY_TIMEOUT_MS);
   closers.add(() => stores.close());
   const audit = openAudit(home.auditFile, Date.now);
   closers.add(() => audit.close());
@@ -109,12 +110,22 @@ const openNetwork = (
   return { providers, gateway, runtime };
 };
 
+/** A locked database refuses a request, but what was used is written down once it is free. */
+const ledgerOf = ({ spend, whenFree }: Stores, logger: Logger): SpendLedger => ({
+  reserve: (ask) => spend.reserve(ask),
+  settle: (settlement) =>
+    void whenFree(() => spend.settle(settlement)).catch((err: unknown) =>
+      logger.error({ err, group: settlement.group }, 'what a model request used could not be written down'),
+    ),
+});
+
 /** Throws AppError: no home, a broken configuration, another supervisor on this home; then nothing stays open. */
 export const openParts = async ({ homeDir, environment }: AppOptions) => {
   const standing = await openStanding(homeDir, environment);
   try {
     const storage = await openStorage(standing);
-    return { ...standing, ...storage, ...openNetwork(standing, environment, storage.stores.spend) };
+    const ledger = ledgerOf(storage.stores, standing.logger);
+    return { ...standing, ...storage, ...openNetwork(standing, environment, ledger) };
   } catch (thrown) {
     await standing.closers.closeAll();
     throw thrown;

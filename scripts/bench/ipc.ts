@@ -151,7 +151,7 @@ const measureIn = async (
     ],
     figures: [ours, against, sweep],
     notes: [
-      'acted on: hint, listing, open beneath, checks, read, parse, unlink, then the request’s performer is called',
+      'acted on: hint, look, open beneath, check, read (four trips to Node’s thread pool), parse; then its performer is called',
       `the sweep’s interval is ${INBOX_LIMITS.sweepMs} ms`,
     ],
   };

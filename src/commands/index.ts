@@ -4,6 +4,7 @@ import { DEFAULT_TIER, TIER_NAMES } from '../domain/tiers.ts';
 import { AppError, EXIT_STATUS } from '../errors.ts';
 import { packageVersion } from '../package-root.ts';
 import { type ChatOptions, chat } from './chat.ts';
+import { backupDb, checkDb, listDb, type RestoreOptions, restoreDb } from './db.ts';
 import { type DeadSelection, dropDead, listDead, replayDead, showDead } from './dead.ts';
 import { doctor } from './doctor.ts';
 import { down } from './down.ts';
@@ -105,6 +106,24 @@ const addDead = (program: Command, choose: Choose): void => {
   }
 };
 
+const addDb = (program: Command, choose: Choose): void => {
+  const db = program.command('db').description('the two databases and their backups');
+  const list = verb(db, 'list', 'the backups: when, why, how big, whether they can be used');
+  list.action(() => choose(list, listDb));
+  const check = verb(db, 'check', 'whether both databases are whole');
+  check.action(() => choose(check, checkDb));
+  const backup = verb(db, 'backup', 'back both up now');
+  backup.action(() => choose(backup, backupDb));
+  const restoring = verb(db, 'restore', 'put a backup in the place of a database; without --yes: show what that means');
+  restoring
+    .argument('<database>', 'state or messages')
+    .option('--backup <file>', 'which (default: the newest that can be used)')
+    .option('--yes', 'do it')
+    .action((name: string, options: RestoreOptions) =>
+      choose(restoring, (context) => restoreDb(context, name, options)),
+    );
+};
+
 const addPlan = (program: Command, choose: Choose): void => {
   const command = verb(program, 'plan', 'what a turn gets: mounts, limits, rights');
   command
@@ -180,7 +199,7 @@ export const parseCommandLine = async (words: readonly string[]): Promise<Parsed
   };
   const program = new Command();
   configure(program, (text) => printed.push(text));
-  for (const add of [addLifecycle, addTalk, addRuns, addDead, addSpend, addPlan, addGroups, addImage])
+  for (const add of [addLifecycle, addTalk, addRuns, addDead, addDb, addSpend, addPlan, addGroups, addImage])
     add(program, choose);
   try {
     await program.parseAsync([...words], { from: 'user' });

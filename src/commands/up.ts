@@ -18,8 +18,8 @@ const POLL_MS = 100;
 const PROGRESS_EVERY_MS = 5_000;
 const LAST_LINES = 5;
 /**
- * Room for new objects, in MB: V8 lets it grow to 32 while a program loads and rarely gives it back. Measured by
- * `npm run bench -- --only idle`: 20 MB less, and nothing slower. The same stands in scripts/tierclaw.
+ * Room for new objects, in MB: V8 lets it grow to 32 while a program loads and rarely gives it back. It took 20 MB off
+ * an idle supervisor (`npm run bench -- --only idle`); what it costs in speed was not measured. Also in scripts/tierclaw.
  */
 const HEAP_FLAGS: readonly string[] = ['--max-semi-space-size=4'];
 

@@ -40,7 +40,9 @@ interface Waiting {
 /** In the place of bytes that are no UTF-8. */
 const UNADDRESSABLE = '\ufffd';
 
-const createLister = ({ intake, maxEntries, onRefusal }: SweeperOptions) => {
+type Lister = (box: Box) => Promise<Waiting>;
+
+const createLister = ({ intake, maxEntries, onRefusal }: SweeperOptions): Lister => {
   let reported = false;
   /** A name that isn't UTF-8 reads as U+FFFD and can't be opened by it. One report stands for all: they cost no time. */
   const isAddressable = (box: Box, name: string): boolean => {
@@ -50,7 +52,7 @@ const createLister = ({ intake, maxEntries, onRefusal }: SweeperOptions) => {
     reported = true;
     return false;
   };
-  return async (box: Box): Promise<Waiting> => {
+  return async (box) => {
     const { names, overflow } = await box.directory.list(maxEntries);
     return { names: names.filter((name) => isRequestFile(name) && isAddressable(box, name)).sort(), overflow };
   };
@@ -63,9 +65,8 @@ const createTaker =
     intake.take(box, name, last).catch(onError);
 
 /** The sweep of every day; returns true once there were too many entries. */
-const createSweep = (options: SweeperOptions) => {
+const createSweep = (options: SweeperOptions, waitingIn: Lister) => {
   const { intake, bucket, maxEntries, onFlood } = options;
-  const waitingIn = createLister(options);
   const take = createTaker(options);
 
   const sweepBox = async (box: Box): Promise<boolean> => {
@@ -100,9 +101,8 @@ const createHinted = (options: SweeperOptions) => {
 };
 
 /** What arrived before the end, in bounds; the bucket has no say, for there is no later. */
-const createLastSweep = (options: SweeperOptions) => {
+const createLastSweep = (options: SweeperOptions, waitingIn: Lister) => {
   const { boxes, finalFiles, onRefusal } = options;
-  const waitingIn = createLister(options);
   const take = createTaker(options);
   return async (): Promise<void> => {
     const files: [Box, string][] = [];
@@ -116,16 +116,23 @@ const createLastSweep = (options: SweeperOptions) => {
   };
 };
 
+/** All with one lister, which knows what it has reported. */
+const createLooks = (options: SweeperOptions) => {
+  const waitingIn = createLister(options);
+  return {
+    sweep: createSweep(options, waitingIn),
+    lastSweep: createLastSweep(options, waitingIn),
+    hinted: createHinted(options),
+  };
+};
+
 export const createSweeper = (options: SweeperOptions): Sweeper => {
   const { intake, onError } = options;
-  const sweep = createSweep(options);
-  const lastSweep = createLastSweep(options);
+  const { sweep, lastSweep, hinted } = createLooks(options);
   let underWay: Promise<void> | undefined;
   let again = false;
   let finished = false;
   let flooded = false;
-
-  const hinted = createHinted(options);
   let lastHint = '';
 
   const sweepOnce = async (): Promise<void> => {

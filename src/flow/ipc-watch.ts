@@ -15,6 +15,15 @@ export interface Hint {
   close(): void;
 }
 
+/** undefined: the kernel has no inotify instance or watch left. The sweep is the guarantee, this is a hint. */
+const tryWatch = (path: string): FSWatcher | undefined => {
+  try {
+    return watch(path, { persistent: false });
+  } catch {
+    return undefined;
+  }
+};
+
 /**
  * Calls `wake` after something came into the directory at `path`, with the name of a request file where that is known:
  * misses nothing for longer than WINDOW_MS. The name is a hint, too; nothing may be there by it. Never throws.
@@ -31,13 +40,8 @@ export const watchForHints = (path: string, wake: (name?: string) => void): Hint
   };
 
   const arm = (): void => {
-    try {
-      watcher = watch(path, { persistent: false });
-      watcher.on('change', (_kind, name) => heard(String(name))).once('error', broken);
-    } catch {
-      // The kernel may have no inotify instance or watch left: the sweep is the guarantee, this is a hint.
-      watcher = undefined;
-    }
+    watcher = tryWatch(path);
+    watcher?.on('change', (_kind, name) => heard(String(name))).once('error', broken);
   };
 
   const endWindow = (): void => {

@@ -3,6 +3,7 @@
  * from here; whatever was opened is closed in reverse order, the container verified gone before its directories go.
  */
 import type { Logger } from 'pino';
+import type { InvocationState } from '../domain/invocation.ts';
 import type { InboundMessage } from '../domain/message.ts';
 import { containerSpec } from '../domain/spec.ts';
 import { discardTree } from '../files/tree.ts';
@@ -70,7 +71,7 @@ const open = async (deps: LauncherDeps, life: Life): Promise<Opened> => {
   life.parts.session = session;
   life.cleanups.push(async () => {
     await session.close();
-    deps.stores.receipts.recordUse(plan.invocation, session.use());
+    await deps.stores.whenFree(() => deps.stores.receipts.recordUse(plan.invocation, session.use()));
   });
   const inbox = await deps.openInbox({
     plan,
@@ -90,13 +91,15 @@ const open = async (deps: LauncherDeps, life: Life): Promise<Opened> => {
 
 const start = async (deps: LauncherDeps, life: Life): Promise<RunningContainer> => {
   const { plan, mark } = life.request;
-  deps.stores.invocations.update(plan.invocation, { state: 'starting' });
+  const enter = (state: InvocationState) =>
+    deps.stores.whenFree(() => deps.stores.invocations.update(plan.invocation, { state }));
+  await enter('starting');
   const container = await deps.runtime.start(containerSpec(plan), life.listener.sink);
   life.parts.container = container;
   life.cleanups.push(() => container.remove(STOP_GRACE_MS));
   mark('startedMs');
   life.news({ kind: 'started' });
-  deps.stores.invocations.update(plan.invocation, { state: 'running' });
+  await enter('running');
   return container;
 };
 

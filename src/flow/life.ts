@@ -3,12 +3,14 @@
  */
 import type { Logger } from 'pino';
 import type { TurnNews } from '../channels/channel.ts';
+import type { InvocationId } from '../domain/ids.ts';
 import type { Timings } from '../domain/invocation.ts';
 import type { InboundMessage } from '../domain/message.ts';
 import type { InvocationPlan } from '../domain/plan.ts';
 import type { Gateway, GatewaySession } from '../gateway/gateway.ts';
 import { type Home, turnDirectories } from '../home.ts';
 import type { RunningContainer, Runtime } from '../runtimes/runtime.ts';
+import { RECEIPTS_MAX } from '../store/receipts.ts';
 import type { Stores } from '../store/stores.ts';
 import { type Ending, endingOfCancel, endingOfTimeout } from './ending.ts';
 import type { Feed } from './feed.ts';
@@ -106,13 +108,29 @@ const followUpsOf = (deps: LauncherDeps, { plan }: LaunchRequest, parts: Life['p
 const blame = (ending: Ending, session: GatewaySession | null): Ending =>
   ending.cause === 'provider-busy' && session?.use().capped ? { ...ending, cause: 'capped' } : ending;
 
+/** In the line of all that waits for a locked database, a container's claims are bounded like everywhere else. */
+const receiptKeeper = ({ stores, logger }: LauncherDeps, invocation: InvocationId): ListenerOptions['keep'] => {
+  const kept = { asked: 0, isOpen: true };
+  return (receipt) => {
+    kept.asked += 1;
+    if (kept.asked > RECEIPTS_MAX) return false;
+    stores
+      .whenFree(() => stores.receipts.add(invocation, receipt))
+      .catch((err: unknown) => {
+        if (kept.isOpen) logger.error({ err }, 'tool calls of this turn can’t be kept');
+        kept.isOpen = false;
+      });
+    return kept.isOpen;
+  };
+};
+
 export const beginLife = (deps: LauncherDeps, request: LaunchRequest, end: Life['end']): Life => {
   const { group: chat, invocation } = request.turn;
   const parts: Life['parts'] = { container: null, inbox: null, session: null, hasSpoken: false };
   const followUps = followUpsOf(deps, request, parts);
   const news: Life['news'] = (item) => deps.feed.publish({ chat, invocation, event: { kind: 'news', news: item } });
   const acknowledged = (ids: readonly string[]): void => request.onTaken(followUps.acknowledge(ids));
-  const keep: ListenerOptions['keep'] = (receipt) => deps.stores.receipts.add(invocation, receipt);
+  const keep = receiptKeeper(deps, invocation);
   const blamed: Life['end'] = (ending) => end(blame(ending, parts.session));
   const listener = createListener({ logger: deps.logger, news, keep, acknowledged, end: blamed });
   return { request, listener, followUps, parts, cleanups: [], news, end };

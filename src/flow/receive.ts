@@ -34,15 +34,18 @@ export const createReceiver = ({ stores, replier, backlog, wake, logger }: Recei
     void replier.deliver({ chat, text: BACKLOG_NOTICE, invocation: null });
   };
 
-  return (message: InboundMessage): Received => {
+  /** Throws AppError `conflict` where a database stays locked: then it was not accepted, and may come again. */
+  return async (message: InboundMessage): Promise<Received> => {
     const group = stores.groups.find(message.chat);
     if (group === null) {
       logger.info({ chat: message.chat }, 'a message from a chat that is not registered; nothing is done');
       return 'unregistered';
     }
-    const accepted = stores.inbound.accept({ message, group: group.id, session: PEOPLE, backlog });
+    const entry = { message, group: group.id, session: PEOPLE, backlog };
+    const accepted = await stores.whenFree(() => stores.inbound.accept(entry));
+    // Also a second time: the first may have been refused between the two.
+    await stores.whenFree(() => stores.messages.saveInbound(message));
     if (accepted === 'duplicate') return 'duplicate';
-    stores.messages.saveInbound(message);
     if (accepted === 'overflow') overflow(message.chat);
     else told.delete(message.chat);
     wake();

@@ -86,12 +86,13 @@ class OutboxReplier implements Replier {
     this.#underWay.add(id);
     try {
       const text = textWithFile(reply.text, reply.file);
-      stores.messages.saveOutgoing({ chat: reply.chat, text, id, at: new Date(clock()).toISOString() });
+      const at = new Date(clock()).toISOString();
+      await stores.whenFree(() => stores.messages.saveOutgoing({ chat: reply.chat, text, id, at }));
       await this.#transmit(reply);
-      stores.outbox.markSent(id);
+      await stores.whenFree(() => stores.outbox.markSent(id));
       return true;
     } catch (thrown) {
-      this.#fail(id, reply, thrown);
+      await this.#fail(id, reply, thrown);
       return false;
     } finally {
       this.#underWay.delete(id);
@@ -99,7 +100,7 @@ class OutboxReplier implements Replier {
   }
 
   async deliver(reply: Reply): Promise<boolean> {
-    const posted = this.post(reply);
+    const posted = await this.#options.stores.whenFree(() => this.post(reply));
     return posted !== null && this.send(posted);
   }
 
@@ -119,10 +120,10 @@ class OutboxReplier implements Replier {
     return file === undefined ? channel.send(message) : carryFile({ channel, shelf }, { ...message, file });
   }
 
-  #fail(id: string, { chat }: Reply, thrown: unknown): void {
+  async #fail(id: string, { chat }: Reply, thrown: unknown): Promise<void> {
     const { stores, logger } = this.#options;
     const error = toAppError(thrown);
-    const fate = stores.outbox.markFailed(id, error.message);
+    const fate = await stores.whenFree(() => stores.outbox.markFailed(id, error.message));
     const note = fate === 'dead' ? 'it is a dead letter now: tierclaw dead list' : 'it is kept and tried again';
     logger.error({ outbox: id, chat, err: error }, `a message could not be delivered; ${note}`);
   }

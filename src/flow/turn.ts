@@ -9,6 +9,7 @@ import type { InvocationId } from '../domain/ids.ts';
 import type { InvocationRecord, Timings } from '../domain/invocation.ts';
 import type { InvocationPlan } from '../domain/plan.ts';
 import { withLogContext } from '../logger.ts';
+import { isBusy } from '../store/patience.ts';
 import { endingOfFailure } from './ending.ts';
 import type { Feed, TurnEvent } from './feed.ts';
 import type { Launch, Launcher } from './launch.ts';
@@ -69,9 +70,15 @@ const publish = ({ deps }: Context, turn: Turn, event: TurnEvent): void =>
 const take = ({ deps }: Context, turn: Turn) =>
   deps.stores.inbound.take({ ...turn, max: MESSAGES_MAX, maxChars: MESSAGE_CHARS_MAX });
 
+/** Where the database is locked it does nothing: whoever looks for work asks again. */
 const follow = (context: Context, turn: Turn): void => {
   const live = context.lives.get(turn.invocation);
-  if (live?.isOpen === true) live.launch.offer(take(context, turn).map(({ message }) => message));
+  if (live?.isOpen !== true) return;
+  try {
+    live.launch.offer(take(context, turn).map(({ message }) => message));
+  } catch (thrown) {
+    if (!isBusy(thrown)) throw thrown;
+  }
 };
 
 const launch = (context: Context, taken: Taken, marks: Marks): Launch => {
@@ -101,8 +108,12 @@ const conclude = async (context: Context, end: TurnEnd): Promise<void> => {
   const { deps, lives } = context;
   const { turn } = end.taken;
   const { reason, detail } = end.ending;
-  const settled = settle(deps, end);
-  lives.delete(turn.invocation);
+  const settled = await deps.stores.whenFree(() => {
+    const done = settle(deps, end);
+    // In one step: what it would be offered afterwards, nobody would settle.
+    lives.delete(turn.invocation);
+    return done;
+  });
   for (const posted of settled.posted) await deps.replier.send(posted);
   publish(context, turn, eventOf(settled.outcome, end.ending, end.timings));
   const level = reason === 'completed' ? 'info' : 'warn';
@@ -113,7 +124,8 @@ const runTaken = async (context: Context, taken: Taken): Promise<void> => {
   const { deps, lives } = context;
   const { turn, plan, messages, acceptedAt } = taken;
   const marks = newMarks(deps.clock() - acceptedAt);
-  deps.stores.invocations.create(newRecord(turn, plan, { timings: marks, now: deps.clock() }));
+  const record = newRecord(turn, plan, { timings: marks, now: deps.clock() });
+  await deps.stores.whenFree(() => deps.stores.invocations.create(record));
   publish(context, turn, { kind: 'taken', messages: messages.map(({ id }) => id) });
   const launched = launch(context, taken, marks);
   try {
@@ -132,15 +144,15 @@ const runTaken = async (context: Context, taken: Taken): Promise<void> => {
 };
 
 /** Its chat was unregistered while they waited. */
-const giveUp = ({ deps }: Context, { invocation }: Turn): void => {
+const giveUp = async ({ deps }: Context, { invocation }: Turn): Promise<void> => {
   const outcome = { kind: 'dead', error: 'the chat is not registered any more' } as const;
-  deps.stores.inbound.settle({ invocation, untouched: [], outcome });
+  await deps.stores.whenFree(() => deps.stores.inbound.settle({ invocation, untouched: [], outcome }));
 };
 
 const run = async (context: Context, turn: Turn): Promise<void> => {
   const { deps } = context;
   const group = deps.stores.groups.find(turn.group);
-  const rows = take(context, turn);
+  const rows = await deps.stores.whenFree(() => take(context, turn));
   if (rows.length === 0) return;
   if (group === null) return giveUp(context, turn);
   const times = rows.map(({ receivedAt }) => receivedAt);

@@ -7,6 +7,8 @@ import type { Logger } from 'pino';
 export interface Chore {
   readonly name: string;
   readonly everyMs: number;
+  /** Its first round is at once, not after `everyMs`. */
+  readonly atStart?: boolean;
   readonly run: () => Promise<void>;
 }
 
@@ -27,6 +29,7 @@ export const startUpkeep = (chores: readonly Chore[], logger: Logger): Upkeep =>
     underWay.set(chore, running);
   };
 
+  for (const chore of chores) if (chore.atStart === true) round(chore);
   const timers = chores.map((chore) => setInterval(() => round(chore), chore.everyMs));
   return {
     close: async () => {

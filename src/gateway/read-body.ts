@@ -19,7 +19,7 @@ export interface ReadBody {
  */
 const DISCARD_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Scanned in well under a millisecond. */
+/** One read of a socket at most: no burst. */
 const SMALL_BYTES = 64 * 1024;
 
 /** Reads on without keeping anything; settles when the body has ended, the client is gone, or it is too much. */

@@ -57,8 +57,7 @@ interface Exchange {
   readonly signal: AbortSignal;
 }
 
-/** One for all: the default reason is made anew for each request, with its stack, and nobody reads it. */
-const OVER = new Error('the exchange is over');
+const OVER = new Error('the exchange is over'); // One for all: the default is made anew each time, with its stack.
 
 /** A client can have itself refused thousands of times a second; the log must not grow with it. */
 const LOGGED_REFUSALS_MAX = 50;

@@ -13,9 +13,12 @@ export const settleInto = (temporary: string, target: string): void => {
   renameSync(temporary, target);
 };
 
+/** What SQLite puts beside a database file. */
+export const SIDECARS = ['-journal', '-wal', '-shm'] as const;
+
 /** A database file and what SQLite may have put beside it; missing ones don't matter. */
 export const discard = (file: string): void => {
-  for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
+  for (const suffix of ['', ...SIDECARS]) rmSync(`${file}${suffix}`, { force: true });
 };
 
 /** `target` becomes another name of `file`, in one step also where it exists. Both must be on one file system. */

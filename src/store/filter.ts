@@ -7,8 +7,8 @@ import Database from 'better-sqlite3';
 import { ulid } from 'ulid';
 import { z } from 'zod';
 import { AppError } from '../errors.ts';
-import { BUSY_TIMEOUT_MS } from './database.ts';
 import { discard, settleInto } from './files.ts';
+import { BUSY_TIMEOUT_MS } from './patience.ts';
 
 /** The chat key's column, the message reference's, and the table that the window is cut from. */
 const CHAT_COLUMN = 'chat_id';

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { packageRoot } from '../package-root.ts';
-import { BUSY_TIMEOUT_MS } from './database.ts';
+import { headerTrouble } from './header.ts';
 import { appliedMigrations, readMigrations } from './migrate.ts';
+import { BUSY_TIMEOUT_MS } from './patience.ts';
 
 export type DatabaseState =
   | { readonly kind: 'missing' }
@@ -32,6 +33,8 @@ const judge = (database: Database.Database, known: readonly string[], file: stri
 /** Reads the whole file: seconds for one of gigabytes. Never throws for what is in the file. */
 export const inspectDatabase = (name: 'state' | 'messages', file: string): DatabaseState => {
   if (!existsSync(file)) return { kind: 'missing' };
+  const trouble = headerTrouble(file);
+  if (trouble !== null) return { kind: 'damaged', why: trouble };
   const directory = join(packageRoot(), 'src', 'store', 'migrations', name);
   const known = readMigrations(directory).map((migration) => migration.name);
   try {
@@ -46,3 +49,26 @@ export const inspectDatabase = (name: 'state' | 'messages', file: string): Datab
     return { kind: 'damaged', why: `${thrown.message} (${thrown.code})` };
   }
 };
+
+const Tables = z.array(z.string());
+
+/** Rows of each ordinary table, without the migrations' own; null: they can't be counted. */
+export const countRows = (file: string): ReadonlyMap<string, number> | null => {
+  try {
+    const database = new Database(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+    try {
+      const tables = Tables.parse(database.prepare(SELECT_TABLES).pluck().all());
+      const count = (table: string) =>
+        z.number().parse(database.prepare(`SELECT count(*) FROM "${table}"`).pluck().get());
+      return new Map(tables.map((table) => [table, count(table)]));
+    } finally {
+      database.close();
+    }
+  } catch (thrown) {
+    if (thrown instanceof Database.SqliteError) return null;
+    throw thrown;
+  }
+};
+
+const SELECT_TABLES = `SELECT name FROM sqlite_schema
+  WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'migrations' AND name NOT LIKE '%"%' ORDER BY name`;

@@ -2,11 +2,12 @@
  * Numbered SQL files, kept by name in the table `migrations`. Each runs whole or not at all, after a backup of whatever
  * was there before the run.
  */
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { AppError } from '../errors.ts';
+import { backupName, copyWhole, prune } from './backup.ts';
 
 export interface Migration {
   /** The file's name without `.sql`, e.g. `0001-start`. */
@@ -89,9 +90,7 @@ const failed = (run: MigrationRun, migration: Migration, cause: unknown): AppErr
 const backUp = (run: MigrationRun, last: string): void => {
   const { database, place } = run;
   mkdirSync(place.backups, { recursive: true, mode: 0o700 });
-  const date = new Date(place.clock()).toISOString().replaceAll(/[-:.]/g, '');
-  const file = join(place.backups, `${place.name}-${date}-${last}.db`);
-  // An empty file is what VACUUM INTO accepts, and it fixes the mode before there is anything to read.
-  closeSync(openSync(file, 'wx', 0o600));
-  database.prepare('VACUUM INTO ?').run(file);
+  const file = join(place.backups, backupName(place.name, place.clock(), last));
+  copyWhole(database.name, file);
+  prune(place.backups, file);
 };

@@ -8,8 +8,8 @@ import Database from 'better-sqlite3';
 import { ulid } from 'ulid';
 import { z } from 'zod';
 import { AppError } from '../errors.ts';
-import { BUSY_TIMEOUT_MS } from './database.ts';
 import { discard, linkInto, settleInto } from './files.ts';
+import { BUSY_TIMEOUT_MS } from './patience.ts';
 
 export interface PublisherOptions {
   /** The live store. */

@@ -8,6 +8,7 @@ import { InboundStore } from './inbound.ts';
 import { InvocationStore } from './invocations.ts';
 import { MessageStore } from './messages.ts';
 import { OutboxStore } from './outbox.ts';
+import { createPatience, type WhenFree } from './patience.ts';
 import { ReceiptStore } from './receipts.ts';
 import { SessionStore } from './sessions.ts';
 import { SpendStore } from './spend.ts';
@@ -24,6 +25,8 @@ export interface Stores {
   readonly messages: MessageStore;
   /** Runs `work` in one transaction of the state database (not of the messages'): all of it is done, or nothing. */
   together<T>(work: () => T): T;
+  /** For whatever a locked database must not keep from being written; the event loop goes on meanwhile. */
+  readonly whenFree: WhenFree;
   /**
    * Writes messages into the history that were accepted but not written there before a crash; says how many. To be
    * called at start-up; a second call finds nothing to do.
@@ -33,11 +36,14 @@ export interface Stores {
   close(): void;
 }
 
-/** Opens and migrates; `clock` gives milliseconds since 1970. Throws AppError `config` or `conflict` naming the file. */
-export const openStores = (home: Home, clock: () => number): Stores => {
+/**
+ * Opens and migrates; `clock` gives milliseconds since 1970, `busyTimeoutMs` is how long a statement waits for another
+ * process (default: 5 s). Throws AppError `config` or `conflict` naming the file.
+ */
+export const openStores = (home: Home, clock: () => number, busyTimeoutMs?: number): Stores => {
   mkdirSync(home.data, { recursive: true, mode: 0o700 });
   chmodSync(home.data, 0o700);
-  const common = { backups: home.backups, clock };
+  const common = { backups: home.backups, clock, busyTimeoutMs };
   const state = openDatabase({ ...common, name: 'state', file: home.stateDatabase });
   const history = orClose(state, () => openDatabase({ ...common, name: 'messages', file: home.messageDatabase }));
   const inbound = new InboundStore(state, clock);
@@ -53,6 +59,7 @@ export const openStores = (home: Home, clock: () => number): Stores => {
     spend: new SpendStore(state, { wallMs: clock, monotonicMs: () => performance.now() }),
     messages,
     together: (work) => state.transaction(work).immediate(),
+    whenFree: createPatience(),
     recoverMessages: () => inbound.unsettled().filter((message) => messages.saveInbound(message)).length,
     close: () => {
       history.close();

@@ -8,12 +8,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LABELS } from '../../src/domain/plan.ts';
 import type { Home } from '../../src/home.ts';
 import { packageRoot } from '../../src/package-root.ts';
+import { createFaultTable } from './fault-table.ts';
 import { makeHome } from './installation.ts';
 
 const CLI = join(packageRoot(), 'dist', 'cli.mjs');
 
 describe('kill -9 of the supervisor in the middle of a turn', () => {
   let home: Home;
+  const faults = createFaultTable('Faults: the supervisor dies');
   const docker = new Docker();
   const containers = () => docker.listContainers({ all: true, filters: { label: [`${LABELS.home}=${home.dir}`] } });
   const cli = (...words: string[]) => execa(process.execPath, [CLI, '--home', home.dir, '--json', ...words]);
@@ -24,6 +26,7 @@ describe('kill -9 of the supervisor in the middle of a turn', () => {
   afterAll(async () => {
     await cli('down').catch(() => undefined);
     await rm(home.dir, { recursive: true, force: true });
+    faults.print();
   });
 
   it('ends the container by itself; the next life removes it and answers the message, once', async () => {
@@ -54,5 +57,10 @@ describe('kill -9 of the supervisor in the middle of a turn', () => {
     const count = `run: sqlite3 /workspace/store/messages.db "select count(*) from messages where chat_id='local:lobby' and content like 'here at last%'"`;
     const { stdout } = await cli('chat', '--group', 'main', '--once', count);
     expect(JSON.parse(stdout).reply).toMatch(/^1$/m);
+    faults.note({
+      step: 'running',
+      broken: 'kill -9 of the supervisor',
+      happened: 'container ended by itself; the next life removed it and answered once',
+    });
   });
 });

@@ -8,6 +8,7 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ChatEvent } from '../../src/ops/control-protocol.ts';
 import { imageFile } from '../../src/planning.ts';
+import { createFaultTable } from './fault-table.ts';
 import { type Installation, install } from './installation.ts';
 
 /** An engine of this test's own, to be stopped and started: the one that other tests use stays untouched. */
@@ -46,6 +47,7 @@ const createEngine = async () => {
 describe('an engine that goes away in the middle of a turn', () => {
   let engine: Awaited<ReturnType<typeof createEngine>>;
   let installation: Installation;
+  const faults = createFaultTable('Faults: the engine goes away in the middle of a turn');
 
   const copyImage = async (tag: string): Promise<void> => {
     await execa('sh', ['-c', `docker save "$1" | docker -H "unix://$2" load -q`, 'sh', tag, engine.socket]);
@@ -67,6 +69,7 @@ describe('an engine that goes away in the middle of a turn', () => {
   afterAll(async () => {
     await installation?.close();
     await engine?.close();
+    faults.print();
   });
 
   it.each(['SIGTERM', 'SIGKILL'] as const)(
@@ -87,6 +90,11 @@ describe('an engine that goes away in the middle of a turn', () => {
       const said = heard.flatMap((event) => (event.kind === 'message' ? [event.text] : []));
       expect(said).toEqual([expect.stringContaining(`after ${signal}`)]);
       await expect.poll(() => engine.docker.listContainers({ all: true }), { timeout: 20_000 }).toEqual([]);
+      faults.note({
+        step: 'running',
+        broken: `engine stopped by ${signal}, started again`,
+        happened: 'turn tried again, answered once, no container left',
+      });
     },
   );
 });

@@ -17,8 +17,7 @@ const written = (folder: string): string[] => {
 };
 
 const expectSwept = async (folder: string): Promise<void> => {
-  await expect.poll(trash, { timeout: 30_000 }).toEqual([]);
-  expect(written(folder)).toEqual([]);
+  await expect.poll(() => [...written(folder), ...trash()], { timeout: 30_000 }).toEqual([]);
 };
 
 describe('the layout of /workspace/ipc', () => {

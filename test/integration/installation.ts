@@ -39,6 +39,8 @@ export interface Conversation {
 export interface InstallationOptions {
   /** Text of tierclaw.yaml. */
   readonly config?: string;
+  /** Where the home is made; default: a new directory of its own. */
+  readonly directory?: string;
   /** Text of .env. */
   readonly env?: string;
   /** Work on the home before the supervisor opens it. */
@@ -80,7 +82,7 @@ const talk = async (events: AsyncIterable<ChatEvent>): Promise<Conversation> => 
 };
 
 export const makeHome = async (options: InstallationOptions = {}): Promise<Home> => {
-  const home = homeAt(await mkdtemp(join(tmpdir(), 'tierclaw-test-')));
+  const home = homeAt(options.directory ?? (await mkdtemp(join(tmpdir(), 'tierclaw-test-'))));
   await init(contextOf(home));
   if (options.config !== undefined) await writeFile(home.configFile, options.config);
   if (options.env !== undefined) await writeFile(home.envFile, options.env, { mode: 0o600 });

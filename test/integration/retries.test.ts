@@ -1,8 +1,9 @@
 import { symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { ChatEvent } from '../../src/ops/control-protocol.ts';
 import { openStores, type Stores } from '../../src/store/stores.ts';
+import { createFaultTable } from './fault-table.ts';
 import { type Installation, install } from './installation.ts';
 
 /** An engine that comes and goes: a link to the real one's socket. */
@@ -27,6 +28,9 @@ const inStores = <T>({ home }: Installation, work: (stores: Stores) => T): T => 
 };
 
 describe('trouble that passes', () => {
+  const faults = createFaultTable('Faults: an engine that can’t be reached');
+  afterAll(() => faults.print());
+
   const open: Installation[] = [];
   afterEach(async () => {
     await Promise.all(open.splice(0).map((installation) => installation.close()));
@@ -45,6 +49,7 @@ describe('trouble that passes', () => {
     expect(heard.filter(({ kind }) => kind === 'message')).toHaveLength(1);
     const runs = inStores(installation, ({ invocations }) => invocations.list({ limit: 10 }));
     expect(runs.map(({ reason }) => reason).sort()).toEqual(['completed', 'failed']);
+    faults.note({ step: 'start', broken: 'engine away, then back', happened: 'tried again, answered once' });
   });
 
   it('that does not pass becomes a dead letter with one notice, and a replay is answered', async () => {
@@ -67,6 +72,12 @@ describe('trouble that passes', () => {
           .filter(({ fromMe, text }) => fromMe && text.startsWith('better late')),
       );
     await expect.poll(() => answers().length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(installation.containers).toEqual([]);
     await unlink(link);
+    faults.note({
+      step: 'start',
+      broken: 'engine away for all attempts',
+      happened: 'one notice, dead letter; answered once after a replay',
+    });
   });
 });

@@ -81,7 +81,11 @@ describe('when something is wrong', () => {
 
   it('an engine that is down at start ends the turn with a notice, and the supervisor stays up', async () => {
     const installation = await setUp({
-      prepare: (home) => writeFile(home.configFile, 'runtime: { docker: { socket: /nonexistent/docker.sock } }\n'),
+      prepare: (home) =>
+        writeFile(
+          home.configFile,
+          'runtime: { docker: { socket: /nonexistent/docker.sock } }\nqueue: { retries: 0 }\n',
+        ),
     });
     expect(installation.app.supervisor.status().engine).toBeNull();
     const { done, messages } = await installation.say('lobby', 'hello');

@@ -157,7 +157,7 @@ describe('a database', () => {
     expect(await check('database:state', patient)).toMatchObject({
       status: 'fail',
       found: expect.stringContaining('is damaged'),
-      hint: expect.stringContaining('data/backups/'),
+      hint: expect.stringContaining('tierclaw db restore state'),
     });
     await writeFile(home.messageDatabase, 'no database at all, but long enough to look like a file of some kind');
     expect(await check('database:messages', patient)).toMatchObject({ status: 'fail' });
