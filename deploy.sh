@@ -69,7 +69,7 @@ next_steps() {
   printf ':\n'
   hint 'tierclaw chat' 'talk in the main group; --group friends or lobby for the others'
   hint 'tierclaw plan --tier untrusted' "what a tier's containers get"
-  hint 'tierclaw status' 'groups, turns, engine'
+  hint 'tierclaw status' 'supervisor, engine, provider, turns'
   hint 'tierclaw logs' 'what happened'
   hint 'tierclaw down' 'stop it'
   hint 'README.md' 'everything else'

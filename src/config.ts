@@ -3,7 +3,7 @@
  * It can't register groups or set tiers: those live in the state database and change by an operator's command.
  */
 import { readFile } from 'node:fs/promises';
-import { LineCounter, parseDocument } from 'yaml';
+import { LineCounter, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
 import { CapsOverride } from './domain/caps.ts';
 import { AgentAlias } from './domain/ids.ts';
@@ -137,10 +137,10 @@ export type Config = z.infer<typeof Config>;
 /** Keys of the systems that TierClaw descends from, and what to do instead. */
 const HINTS: Readonly<Record<string, string>> = {
   groups: 'groups are registered with: tierclaw groups register <id> --folder <folder> --tier <tier>',
-  isMain: 'a group’s tier is set with: tierclaw groups register <id> --tier main',
-  trusted: 'a group’s tier is set with: tierclaw groups register <id> --tier trusted',
+  isMain: 'a group’s tier is set with: tierclaw groups register <id> --folder <folder> --tier main',
+  trusted: 'a group’s tier is set with: tierclaw groups register <id> --folder <folder> --tier trusted',
   containerConfig: 'a group’s tier decides what its container gets; see: tierclaw plan <group>',
-  tier: 'a group’s tier is set with: tierclaw groups register <id> --tier <tier>',
+  tier: 'a group’s tier is set with: tierclaw groups register <id> --folder <folder> --tier <tier>',
 };
 
 const lineOf = (
@@ -169,8 +169,18 @@ const configError = (place: string, text: string, hint?: string): AppError =>
   new AppError({
     code: 'config',
     message: `${place}: ${text}`,
-    hint: hint ?? 'mend the file; every key is described in README.md, “Configuration”',
+    hint: hint ?? 'mend the file; every key, with its default, is in groups/templates/tierclaw.yaml',
   });
+
+/** An alias can make a small file huge, and no key here is long enough to need one. */
+const refuseAliases = (document: ReturnType<typeof parseDocument>, lines: LineCounter, file: string): void => {
+  visit(document, {
+    Alias: (_key, { source, range }) => {
+      const { line } = lines.linePos(range?.[0] ?? 0);
+      throw configError(`${file}:${line}`, `*${source}: aliases are not allowed`, 'write the value out');
+    },
+  });
+};
 
 /** Parses the text of a `tierclaw.yaml`; `file` is named in errors. Throws AppError `config` with file, line and key. */
 export const parseConfig = (text: string, file: string): Config => {
@@ -180,8 +190,9 @@ export const parseConfig = (text: string, file: string): Config => {
   if (broken !== undefined) {
     throw configError(`${file}:${lines.linePos(broken.pos[0]).line}`, broken.message.split('\n')[0] ?? 'not YAML');
   }
+  refuseAliases(document, lines, file);
   const parsed = Config.safeParse(document.toJS({ maxAliasCount: 0 }) ?? {});
-  if (parsed.success) return checkReferences(parsed.data, file);
+  if (parsed.success) return checkReferences(parsed.data, (path) => `${file}:${lineOf(document, lines, path)}`);
   const [first] = parsed.error.issues;
   if (first === undefined) throw configError(`${file}:1`, 'not a configuration');
   const issue = describeIssue(first);
@@ -189,15 +200,18 @@ export const parseConfig = (text: string, file: string): Config => {
   throw configError(`${file}:${line}`, `${issue.path.map(String).join('.') || '(top)'}: ${issue.text}`, issue.hint);
 };
 
-const checkReferences = (config: Config, file: string): Config => {
+const checkReferences = (config: Config, placeOf: (path: readonly string[]) => string): Config => {
   if (config.provider !== 'rehearsal' && config.providers[config.provider] === undefined) {
     const known = ['rehearsal', ...Object.keys(config.providers)].join(', ');
-    throw configError(`${file}:1`, `provider: there is no provider "${config.provider}"; there are: ${known}`);
+    throw configError(
+      placeOf(['provider']),
+      `provider: there is no provider "${config.provider}"; there are: ${known}`,
+    );
   }
   for (const [name, provider] of Object.entries(config.providers)) {
     if (provider.kind !== 'anthropic') continue;
     if ((provider.apiKey === undefined) === (provider.oauthToken === undefined)) {
-      throw configError(`${file}:1`, `providers.${name}: give exactly one of apiKey and oauthToken`);
+      throw configError(placeOf(['providers', name]), `providers.${name}: give exactly one of apiKey and oauthToken`);
     }
   }
   return config;

@@ -9,6 +9,7 @@ import { quietView } from './chat-view.ts';
 import { type ControlClient, controlClient } from './client.ts';
 import type { CommandContext, CommandResult } from './context.ts';
 import { findGroup, soleGroup, withStores } from './groups-find.ts';
+import { formatCount } from './table.ts';
 import { terminalText } from './terminal.ts';
 
 export interface ChatOptions {
@@ -34,8 +35,8 @@ const resultOf = (outcome: TurnOutcome): CommandResult => ({
 const parseText = (group: Group, text: string): string => {
   const parsed = ChatRequest.safeParse({ group: group.id, text });
   if (parsed.success) return parsed.data.text;
-  const message = `the message: ${parsed.error.issues[0]?.message ?? 'not allowed'}`;
-  throw new AppError({ code: 'usage', message, hint: 'a message is 1–1 000 000 characters' });
+  const message = `the message has ${formatCount(text.length)} characters; allowed are 1–1 000 000`;
+  throw new AppError({ code: 'usage', message, hint: 'send less, or put it into a file in the group’s folder' });
 };
 
 interface Chat {
@@ -72,6 +73,8 @@ const printOutcome = ({ json, screen }: CommandContext, outcome: TurnOutcome): v
 /** One message per line, one after another; the exit status tells whether any of them failed. */
 const askEach = async (chat: Chat): Promise<number> => {
   const { screen } = chat.context;
+  // Where no supervisor runs, an empty pipe would otherwise look like a success.
+  await chat.client.status();
   let status = 0;
   for await (const line of createInterface({ input: screen.input, crlfDelay: Number.POSITIVE_INFINITY })) {
     if (line.trim() === '' || chat.interruption.aborted) continue;

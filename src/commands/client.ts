@@ -45,8 +45,8 @@ const connectionError = (home: Home, thrown: unknown): unknown => {
 const wentAway = (cause?: unknown): AppError =>
   new AppError({
     code: 'not-running',
-    message: 'the supervisor went away before the turn was done; the message is kept',
-    hint: 'tierclaw status',
+    message: 'the supervisor went away before the turn was done; the message is kept, and answered when one runs again',
+    hint: 'tierclaw up --detach; why it went: tierclaw logs',
     cause,
   });
 

@@ -175,8 +175,21 @@ const globalsOf = (command: Command): Globals => ({
   ...command.opts<Globals>(),
 });
 
-const usageError = (thrown: CommanderError): AppError =>
-  new AppError({ code: 'usage', message: thrown.message.replace(/^error: /, ''), hint: 'tierclaw --help' });
+/** The nouns and verbs that the words begin with. */
+const commandPath = (program: Command, words: readonly string[]): string => {
+  const path = [program.name()];
+  let at: Command | undefined = program;
+  for (const word of words) {
+    at = at.commands.find((command) => command.name() === word);
+    if (at === undefined) break;
+    path.push(word);
+  }
+  return path.join(' ');
+};
+
+/** The help of the command that was meant, as far as the words name one. */
+const usageError = (thrown: CommanderError, command: string): AppError =>
+  new AppError({ code: 'usage', message: thrown.message.replace(/^error: /, ''), hint: `${command} --help` });
 
 const configure = (program: Command, print: (text: string) => void): void => {
   withGlobals(program)
@@ -207,7 +220,7 @@ export const parseCommandLine = async (words: readonly string[]): Promise<Parsed
     if (!(thrown instanceof CommanderError)) throw thrown;
     // Without a command the help is the answer, but nothing was done.
     const status = thrown.code === 'commander.help' ? EXIT_STATUS.usage : thrown.exitCode;
-    if (printed.length === 0) throw usageError(thrown);
+    if (printed.length === 0) throw usageError(thrown, commandPath(program, words));
     return { kind: 'text', text: printed.join(''), status };
   }
   if (chosen.parsed === null) throw new AppError({ code: 'usage', message: 'no command', hint: 'tierclaw --help' });

@@ -14,8 +14,9 @@ export interface Run {
 /** `2026-05-17 10:00:00Z`. */
 const moment = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)}Z`;
 
+/** The turn alone, from `started` on: what its message waited before, retries included, is told by the phases. */
 const duration = ({ timings, state, createdAt }: InvocationRecord, nowMs: number): string => {
-  if (timings.totalMs !== null) return formatDuration(timings.totalMs);
+  if (timings.totalMs !== null) return formatDuration(Math.max(0, timings.totalMs - (timings.queuedMs ?? 0)));
   return state === 'ended' ? '-' : formatDuration(Math.max(0, nowMs - Date.parse(createdAt)));
 };
 

@@ -122,6 +122,15 @@ const upDetached = async (context: CommandContext): Promise<CommandResult> => {
 
 /** In the foreground it returns when the supervisor has ended; null: nothing more to print. */
 export const up = async (context: CommandContext, options: { detach: boolean }): Promise<CommandResult | number> => {
+  const { dir } = context.home;
+  // A mistyped home must not become one: without groups it would answer nobody.
+  if (!existsSync(dir)) {
+    throw new AppError({
+      code: 'not-found',
+      message: `there is no home at ${dir}`,
+      hint: `tierclaw init --home ${dir}`,
+    });
+  }
   if (options.detach) return upDetached(context);
   const running = await alreadyRunning(context);
   if (running === null) return runDaemon({ homeDir: context.home.dir });

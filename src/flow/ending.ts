@@ -43,7 +43,7 @@ type ErrorFrame = Extract<RunnerFrame, { type: 'error' }>;
 /** What the runner says went wrong: a claim, good for a notice. */
 export const endingOfError = (frame: ErrorFrame, streamed: string | null): Ending => ({
   reason: frame.kind === 'limit' ? 'timeout' : 'failed',
-  detail: frame.status === undefined ? frame.message : `${frame.message} (HTTP ${frame.status})`,
+  detail: frame.message,
   cause: frame.kind === 'provider' ? providerCause(frame.status ?? null) : null,
   text: streamed,
 });

@@ -82,11 +82,22 @@ const verdictOf = (status: number, sentence: string, name: string): Verdict => {
   return { status: 'warn', says: 'answers, but refuses a tiny request', hint: `check models of providers.${name}` };
 };
 
+/** It answers; but without a price the gateway itself refuses every group whose money is capped. */
+const answering = ({ name, models, priceOf }: Provider): Preflight => {
+  const model = models[0] ?? '';
+  const found = `${name} answers as ${model}`;
+  if (priceOf(model) !== null) return { status: 'ok', found, hint: null };
+  const hint = `set prices."${name}/${model}" in tierclaw.yaml; { input: 0, output: 0 } where it costs nothing`;
+  return {
+    status: 'warn',
+    found: `${found}, but what that costs is not known: chats with a cap on money are refused`,
+    hint,
+  };
+};
+
 const judge = async (answer: UpstreamAnswer, provider: Provider, secrets: Secrets): Promise<Preflight> => {
   const body = await readBounded(answer.body);
-  if (answer.status >= 200 && answer.status < 300) {
-    return { status: 'ok', found: `${provider.name} answers as ${provider.models[0]}`, hint: null };
-  }
+  if (answer.status >= 200 && answer.status < 300) return answering(provider);
   const sentence = secrets.redact(sentenceOf(body)).replace(/\s+/g, ' ').trim();
   const { status, says, hint } = verdictOf(answer.status, sentence, provider.name);
   const quoted = sentence === '' ? '' : `: ${sentence.slice(0, QUOTED_CHARS_MAX)}`;

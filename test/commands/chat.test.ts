@@ -226,10 +226,10 @@ describe('at a terminal', () => {
     expect(await left).toBe(0);
   });
 
-  test('nothing begins without a supervisor', async () => {
+  test.each([true, false])('nothing begins without a supervisor (at a terminal: %s)', async (isInteractive) => {
     const home = await temporaryHome();
     await run(home, ['init']);
-    const screen = testScreen(home, { isInteractive: true });
+    const screen = testScreen(home, { isInteractive });
     await expect(chat(screen.context, {})).rejects.toMatchObject({ code: 'not-running' });
   });
 });

@@ -71,6 +71,12 @@ describe('the list', () => {
     await expect(run(await threeRuns(), ['runs', 'list', '-g', 'loby'])).rejects.toMatchObject({ code: 'not-found' });
   });
 
+  test('a turn’s duration does not hold what its message waited before', async () => {
+    const timings = { ...TIMINGS, queuedMs: 60_000, totalMs: 62_000 };
+    const home = await homeWith(({ invocations }) => invocations.create(record(1, { timings })));
+    expect((await run(home, ['runs', 'list'])).text).toContain('2.0 s');
+  });
+
   test('of a fresh home says so', async () => {
     expect((await run(await homeWith(() => undefined), ['runs', 'list'])).text).toBe('no runs yet');
   });

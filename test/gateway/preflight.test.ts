@@ -11,9 +11,9 @@ import { createSecrets } from '../../src/secrets.ts';
 const KEY = 'sk-very-secret-0123456789';
 const secrets = createSecrets(new Map([['KEY', KEY]]), '/h/.env');
 
-const ask = async (kind: string, port: number): Promise<Preflight> => {
+const ask = async (kind: string, port: number, prices = '{ m: { input: 1, output: 1 } }'): Promise<Preflight> => {
   const config = parseConfig(
-    `provider: paid\nproviders: { paid: { kind: ${kind}, baseUrl: "http://127.0.0.1:${port}/v1", apiKey: KEY, models: [m] } }`,
+    `provider: paid\nproviders: { paid: { kind: ${kind}, baseUrl: "http://127.0.0.1:${port}/v1", apiKey: KEY, models: [m] } }\nprices: ${prices}`,
     'tierclaw.yaml',
   );
   const provider = resolveProviders(config, secrets).get('paid');
@@ -45,6 +45,15 @@ test.each([
       body: expect.objectContaining({ model: 'm', max_tokens: 1 }),
     },
   ]);
+});
+
+test('a model that answers but has no price is a warning: capped groups would be refused', async () => {
+  const port = await listen((_request, response) => void response.writeHead(200).end('{}'));
+  expect(await ask('openai-compatible', port, '{}')).toEqual({
+    status: 'warn',
+    found: expect.stringContaining('paid answers as m, but what that costs is not known'),
+    hint: expect.stringContaining('prices."paid/m"'),
+  });
 });
 
 test.each([
