@@ -134,6 +134,9 @@ export const Config = z.strictObject({
 });
 export type Config = z.infer<typeof Config>;
 
+/** Channel instances that a group may lie on; the part of its id before the colon. */
+export const CHANNEL_INSTANCES: readonly string[] = ['local'];
+
 /** Keys of the systems that TierClaw descends from, and what to do instead. */
 const HINTS: Readonly<Record<string, string>> = {
   groups: 'groups are registered with: tierclaw groups register <id> --folder <folder> --tier <tier>',

@@ -23,6 +23,8 @@ export interface TurnOutcome {
 export interface TurnView {
   step(step: TurnStep): void;
   progress(note: string): void;
+  /** It is tried again after a while; whoever waits has to know, on a terminal or not. */
+  postponed(detail: string): void;
   text(delta: string): void;
   message(text: string): void;
   /** Once, when the id by which the turn can be cancelled is known. */
@@ -42,6 +44,7 @@ type Telling = Exclude<ChatEvent, { kind: 'accepted' | 'done' }>;
 
 const tell = (view: TurnView, event: Telling): void => {
   if (event.kind === 'progress') view.progress(event.note);
+  else if (event.kind === 'postponed') view.postponed(event.detail);
   else if (event.kind === 'text') view.text(event.delta);
   else if (event.kind === 'message') view.message(event.text);
   else view.step(event.kind);

@@ -47,6 +47,10 @@ export const liveView = (screen: Screen, began: (invocation: string) => void): S
     began,
     step: (step) => showProgress(STEPS[step]),
     progress: showProgress,
+    postponed: (detail) => {
+      clearProgress();
+      screen.err(postponedLine(detail));
+    },
     text: (delta) => {
       clearProgress();
       state.isLineOpen = true;
@@ -67,6 +71,10 @@ export const liveView = (screen: Screen, began: (invocation: string) => void): S
   };
 };
 
+const DETAIL_CHARS_MAX = 500;
+const postponedLine = (detail: string): string =>
+  `⚠ not answered yet, trying again: ${terminalLine(detail, DETAIL_CHARS_MAX)}\n`;
+
 /** For pipes and files: nothing meanwhile; where a person watches the error stream, a line per step goes there. */
 export const quietView = (screen: Screen): ScreenView => {
   const remark = (note: string): void => {
@@ -76,6 +84,7 @@ export const quietView = (screen: Screen): ScreenView => {
     began: () => undefined,
     step: (step) => remark(STEPS[step]),
     progress: remark,
+    postponed: (detail) => screen.err(postponedLine(detail)),
     text: () => undefined,
     message: () => undefined,
     finish: () => undefined,

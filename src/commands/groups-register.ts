@@ -5,7 +5,7 @@
 import { rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { z } from 'zod';
-import type { Config } from '../config.ts';
+import { CHANNEL_INSTANCES, type Config } from '../config.ts';
 import type { Group } from '../domain/group.ts';
 import { AgentAlias, GroupFolder, GroupId } from '../domain/ids.ts';
 import { DEFAULT_TIER, TIER_NAMES, TierName } from '../domain/tiers.ts';
@@ -66,9 +66,16 @@ const parseAgent = (value: string, config: Config): AgentAlias => {
   });
 };
 
+const parseId = (value: string): GroupId => {
+  const id = parseAs(GroupId, 'group id', value);
+  const instance = id.slice(0, id.indexOf(':'));
+  if (CHANNEL_INSTANCES.includes(instance)) return id;
+  throw invalid('group id', value, `there is no channel "${instance}"; there are: ${CHANNEL_INSTANCES.join(', ')}`);
+};
+
 /** Throws AppError `usage` or `not-found` naming the option, what was found and what is allowed. */
 export const parseRegistration = (asked: Registration, config: Config): Omit<Group, 'registeredAt'> => {
-  const id = parseAs(GroupId, 'group id', asked.id);
+  const id = parseId(asked.id);
   const folder = parseAs(GroupFolder, '--folder', asked.folder);
   return {
     id,

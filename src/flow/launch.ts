@@ -5,6 +5,7 @@
 import type { Logger } from 'pino';
 import type { InvocationState } from '../domain/invocation.ts';
 import type { InboundMessage } from '../domain/message.ts';
+import type { InvocationPlan } from '../domain/plan.ts';
 import { containerSpec } from '../domain/spec.ts';
 import { discardTree } from '../files/tree.ts';
 import type { GatewaySession } from '../gateway/gateway.ts';
@@ -26,11 +27,17 @@ import { type Staged, stage } from './stage.ts';
 
 /** TERM, then this long, then KILL. */
 const STOP_GRACE_MS = 1_000;
-/**
- * Of the kept conversation, what `init` carries: some 130,000 tokens, so that the request fits a model's context and the
- * gateway's caps. More, and a chat that has talked for long would be refused at every further turn.
- */
-const TRANSCRIPT_WINDOW = { maxBytes: 512 * 1024, maxEntries: 200 } as const;
+/** Of the kept conversation, what `init` carries at most: some 130,000 tokens, so that it fits a model's context. */
+const TRANSCRIPT_BYTES_MAX = 512 * 1024;
+const TRANSCRIPT_ENTRIES_MAX = 200;
+/** Every turn sends it again: one long message must not use up a chat's whole day. */
+const SHARE_OF_DAY = 1 / 20;
+const BYTES_PER_TOKEN = 4;
+
+const transcriptBytes = ({ model: { tokensPerDay } }: InvocationPlan): number =>
+  tokensPerDay === null
+    ? TRANSCRIPT_BYTES_MAX
+    : Math.min(TRANSCRIPT_BYTES_MAX, Math.floor(tokensPerDay * SHARE_OF_DAY * BYTES_PER_TOKEN));
 
 export interface Launch {
   /** Never rejects. */
@@ -105,7 +112,8 @@ const start = async (deps: LauncherDeps, life: Life): Promise<RunningContainer> 
 
 const initOf = (deps: LauncherDeps, { turn, plan, messages }: LaunchRequest, instructions: string): string => {
   const { group, session } = turn;
-  const transcript = deps.stores.sessions.transcript({ group, session, ...TRANSCRIPT_WINDOW });
+  const window = { maxBytes: transcriptBytes(plan), maxEntries: TRANSCRIPT_ENTRIES_MAX };
+  const transcript = deps.stores.sessions.transcript({ group, session, ...window });
   return encodeFrame(initFrame({ plan, settings: deps.settings, instructions, transcript, messages }));
 };
 

@@ -23,6 +23,8 @@ export const ChatEvent = z.discriminatedUnion('kind', [
     invocation: z.string(),
   }),
   z.strictObject({ kind: z.literal('progress'), invocation: z.string(), note: z.string() }),
+  /** The turn ended without an answer; the message is tried again, and the stream goes on. */
+  z.strictObject({ kind: z.literal('postponed'), invocation: z.string(), detail: z.string() }),
   z.strictObject({ kind: z.literal('text'), invocation: z.string(), delta: z.string() }),
   /** A whole message as it was sent into the chat: the reply, something the agent sent, or a notice. */
   z.strictObject({

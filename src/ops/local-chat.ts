@@ -21,7 +21,7 @@ const eventOf = ({ invocation, event }: FeedItem): ChatEvent | null => {
     case 'news':
       return { ...event.news, invocation };
     case 'postponed':
-      return { kind: 'progress', invocation, note: `${event.detail ?? event.reason}; it is tried again` };
+      return { kind: 'postponed', invocation, detail: event.detail ?? event.reason };
     case 'done':
       return { ...event, invocation };
   }

@@ -76,12 +76,12 @@ describe('init', () => {
   test('keeps to the group that has the sole tier already', async () => {
     const home = await temporaryHome();
     await mkdir(home.groups);
-    const own = { id: 'telegram:1', folder: 'hq', tier: SOLE_TIER };
+    const own = { id: 'local:hq', folder: 'hq', tier: SOLE_TIER };
     const stores = openStores(home, Date.now);
     await registerGroup(home, stores, parseRegistration(own, parseConfig('', 'tierclaw.yaml')));
     stores.close();
     await run(home, ['init']);
-    expect((await registered(home)).filter((line) => line.endsWith(` ${SOLE_TIER}`))).toEqual(['telegram:1 hq main']);
+    expect((await registered(home)).filter((line) => line.endsWith(` ${SOLE_TIER}`))).toEqual(['local:hq hq main']);
     expect(await readdir(home.groups)).not.toContain('main');
   });
 

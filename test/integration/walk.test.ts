@@ -47,3 +47,18 @@ describe('a message in, a container, a reply out', () => {
     expect(reply).toMatch(/^\d+\|3$/m);
   });
 });
+
+describe('one long message', () => {
+  let installation: Installation;
+  beforeAll(async () => {
+    installation = await install();
+  });
+  afterAll(() => installation?.close());
+
+  it('does not use up an untrusted chat’s day: it is answered, and so are those after it', async () => {
+    await installation.say('lobby', 'x'.repeat(120_000));
+    for (let turn = 0; turn < 5; turn += 1) {
+      expect((await installation.say('lobby', 'hi')).done).toMatchObject({ reason: 'completed' });
+    }
+  });
+});
