@@ -125,6 +125,15 @@ class RoundRobinQueue implements Queue {
     await Promise.all(this.#running().map(({ ended }) => ended));
   }
 
+  /** A turn's end has nobody to tell that the database could not be read; upkeep looks again within a second. */
+  #wakeSafely(): void {
+    try {
+      this.wake();
+    } catch {
+      // As said: nothing is lost by looking later.
+    }
+  }
+
   #running(): Running[] {
     return [...this.#slots.values()].flatMap((slot) => (slot.state === 'running' ? [slot] : []));
   }
@@ -149,7 +158,7 @@ class RoundRobinQueue implements Queue {
     const turn: Turn = { invocation: this.#options.newInvocation(), group, session, cancelled: cancel.signal };
     const ended = runTurn(this.#options, turn).finally(() => {
       this.#slots.delete(key);
-      this.wake();
+      this.#wakeSafely();
     });
     this.#slots.set(key, { state: 'running', turn, cancel, ended });
   }

@@ -183,6 +183,11 @@ describe('register', () => {
       message: 'group id "team" (4 characters): a group id is <channel instance>:<chat id>, e.g. local:lobby',
     },
     {
+      asked: ['nowhere:1', '--folder', 't'],
+      code: 'usage',
+      message: 'group id "nowhere:1" (9 characters): there is no channel "nowhere"; there are: local',
+    },
+    {
       asked: ['local:t', '--folder', 't', '--tier', 'admin'],
       code: 'usage',
       message: `--tier "admin" (5 characters): a tier is one of ${TIER_NAMES.join(', ')}`,

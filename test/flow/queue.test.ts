@@ -149,6 +149,27 @@ describe('the queue', () => {
     await queue.close();
   });
 
+  it('survives a database that can’t be read when a turn ends', async () => {
+    let looks = 0;
+    const queue = createQueue({
+      concurrent: 1,
+      waiting: () => {
+        looks += 1;
+        if (looks > 1) throw new Error('disk I/O error');
+        return [waits('a')];
+      },
+      newInvocation: () => InvocationId.parse('00000000000000000000000000'),
+      run: async () => undefined,
+      follow: () => {},
+      clock: () => 0,
+      onBug: async () => undefined,
+    });
+    queue.wake();
+    await tick();
+    expect(looks).toBe(2);
+    await expect(queue.close()).resolves.toBeUndefined();
+  });
+
   it('goes on when even the report of a bug fails', async () => {
     const queue = createQueue({
       concurrent: 1,

@@ -6,7 +6,8 @@ import { type Installation, install } from './installation.ts';
 describe('a message that arrives while a turn of its chat runs', () => {
   let installation: Installation;
   beforeAll(async () => {
-    installation = await install();
+    // Far more requests in a minute than a public chat gets.
+    installation = await install({ config: 'caps: { untrusted: { requestsPerMinute: 1000, tokensPerDay: null } }\n' });
   });
   afterAll(() => installation?.close());
 
