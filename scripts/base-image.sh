@@ -15,7 +15,6 @@ readonly NODE_VERSION=24.22.3
 readonly NPM_VERSION=11.21.2
 readonly SUITE=bookworm
 readonly PACKAGES=ca-certificates,curl,git,python3,python3-pip,ripgrep,sqlite3
-readonly DEFAULT_MIRROR=http://deb.debian.org/debian
 readonly KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 readonly REPO=tierclaw-base
 readonly SELF=${BASH_SOURCE[0]}
@@ -90,13 +89,15 @@ mirror_of() {
   apt_sources | awk -v suite="$1" '$1 ~ /^https?:/ && $2 == suite && !found { print $1; found = 1 }'
 }
 
-# The host's mirror of this suite, or of the host's own Debian release (a Debian mirror carries them all).
+# DEBIAN_MIRROR, else the host's mirror of this suite, or of its own Debian release (a Debian mirror carries them all).
 debian_mirror() {
-  local mirror own
-  mirror=$(mirror_of "$SUITE")
+  local mirror=${DEBIAN_MIRROR:-} own
+  [[ -n $mirror ]] || mirror=$(mirror_of "$SUITE")
   own=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
   if [[ -z $mirror ]] && grep -q '^ID=debian' /etc/os-release; then mirror=$(mirror_of "${own:-none}"); fi
-  printf '%s\n' "${mirror:-$DEFAULT_MIRROR}"
+  [[ -n $mirror ]] || die base "no mirror of Debian $SUITE stands in this machine's apt sources" \
+    'Name one and run it again: DEBIAN_MIRROR=<url of a Debian mirror> ./scripts/base-image.sh' >&2
+  printf '%s\n' "$mirror"
 }
 
 # debootstrap fetches with wget, which doesn't know of a proxy that only apt is told about.
