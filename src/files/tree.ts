@@ -40,7 +40,8 @@ const notADirectory = (path: string, cause: unknown): AppError =>
   });
 
 const run = async (file: string, args: readonly string[]): Promise<{ failed: boolean; stderr: string }> => {
-  const options = { reject: false, stdin: 'ignore', stdout: 'ignore', maxBuffer: 2000 } as const;
+  // In a directory that any user may enter: paths here are absolute, and the supervisor's own may be closed to it.
+  const options = { cwd: '/', reject: false, stdin: 'ignore', stdout: 'ignore', maxBuffer: 2000 } as const;
   const { failed, stderr } = await execa(file, [...args], options);
   return { failed, stderr };
 };
