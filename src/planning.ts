@@ -8,6 +8,7 @@ import { overrideCaps } from './domain/caps.ts';
 import type { Group } from './domain/group.ts';
 import { AgentAlias, GroupFolder, GroupId, InvocationId } from './domain/ids.ts';
 import type { InvocationPlan } from './domain/plan.ts';
+import { REHEARSAL_MODEL } from './domain/provider-config.ts';
 import { type Ceiling, planInvocation } from './domain/spec.ts';
 import { type TierModelCaps, type TierName, type TierRow, tierRow } from './domain/tiers.ts';
 import { isErrno } from './errors.ts';
@@ -37,9 +38,6 @@ const modelOf = (config: Config): { provider: string; name: string } => {
   const models = provider === undefined || provider.kind === 'rehearsal' ? [] : provider.models;
   return { provider: config.provider, name: models[0] ?? REHEARSAL_MODEL };
 };
-
-/** The one model of the built-in provider. */
-export const REHEARSAL_MODEL = 'rehearsal-1';
 
 const ImageRecord = z.strictObject({ tag: z.string().min(1) });
 /** No such image exists, so the engine's refusal names the command that builds one. */

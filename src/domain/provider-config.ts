@@ -6,6 +6,9 @@ const SecretName = z
   .regex(/^[A-Z][A-Z0-9_]{0,63}$/, 'the name of a secret in .env: A-Z, 0-9 and _')
   .describe('Names a secret in the home’s .env; the value itself never stands in this file.');
 
+/** The one model of the built-in provider. */
+export const REHEARSAL_MODEL = 'rehearsal-1';
+
 const Model = z.string().min(1).max(200);
 
 const ProviderCommon = {

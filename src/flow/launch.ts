@@ -148,6 +148,8 @@ const live = async (deps: LauncherDeps, life: Life, ending: Promise<Ending>): Pr
     life.end(endingOfFailure(thrown));
   }
   await ending;
+  // What it still prints is nobody's business, and a flood of it would cost the event loop until it is gone.
+  life.parts.container?.discardOutput();
   await unwind(life.cleanups, deps.logger);
 };
 

@@ -4,6 +4,7 @@
  */
 import type { Config, ProviderConfig } from '../config.ts';
 import { FREE, findPrice, type Price } from '../domain/prices.ts';
+import { REHEARSAL_MODEL } from '../domain/provider-config.ts';
 import { AppError } from '../errors.ts';
 import type { Secrets } from '../secrets.ts';
 
@@ -29,7 +30,6 @@ export interface HttpUpstream {
   readonly basePath: string;
 }
 
-export const REHEARSAL_MODEL = 'rehearsal-1';
 /** Anthropic answers 401 to an OAuth token without it. */
 export const OAUTH_BETA = 'oauth-2025-04-20';
 

@@ -3,7 +3,7 @@
  * a runner that works here works there. Pure.
  */
 import { z } from 'zod';
-import { REHEARSAL_MODEL } from './providers.ts';
+import { REHEARSAL_MODEL } from '../domain/provider-config.ts';
 
 const Cache = { cache_control: z.unknown().optional() };
 const Text = z.strictObject({

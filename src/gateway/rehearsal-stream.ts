@@ -1,6 +1,6 @@
 /** The rehearsal model's answer as the Messages API writes it: one JSON message, or its sequence of events. Pure. */
 import { createHash } from 'node:crypto';
-import { REHEARSAL_MODEL } from './providers.ts';
+import { REHEARSAL_MODEL } from '../domain/provider-config.ts';
 import type { MessagesRequest } from './rehearsal-request.ts';
 import type { Spoken } from './rehearsal-script.ts';
 
