@@ -31,8 +31,10 @@ describe('files between runner and host', () => {
     message: { id: `m-${id}`, sender: 'Ada', text: `text of ${id}`, at },
   });
   const sent = async (): Promise<MessageRequest> => {
-    await eventually(() => readdir(join(directory, 'messages')).then((names) => names.length)).toBe(1);
-    const [name = ''] = await readdir(join(directory, 'messages'));
+    // A temporary name comes first and is renamed: that is what makes the file whole.
+    const requests = async () => (await readdir(join(directory, 'messages'))).filter((name) => name.endsWith('.json'));
+    await eventually(() => requests().then((names) => names.length)).toBe(1);
+    const [name = ''] = await requests();
     return MessageRequest.parse(JSON.parse(await readFile(join(directory, 'messages', name), 'utf8')));
   };
 
