@@ -117,5 +117,3 @@ export const createFileSender = (options: FileSenderOptions) => {
     }
   };
 };
-
-export type FileSender = ReturnType<typeof createFileSender>;
