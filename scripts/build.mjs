@@ -1,5 +1,5 @@
 /**
- * Bundles the sources into `dist/`: the host's programs (packages stay outside) and the container's runner (one file,
+ * Bundles the sources into `dist/`: the host's programs (packages stay outside) and the container's (one file each,
  * everything inside). Each output is renamed into place, so that a program that starts meanwhile reads an old file or
  * a new one, never half of one. `--if-stale` builds only when an input is newer than an output.
  */
@@ -41,9 +41,16 @@ const host = (entry, output, banner = '') => ({
 });
 
 const PROGRAMS = [
-  host('src/cli.ts', 'cli.mjs', `#!/usr/bin/env node\n${REQUIRE}`),
+  // The flag keeps a supervisor small; see src/commands/up.ts. Node takes it from its command line only.
+  host('src/cli.ts', 'cli.mjs', `#!/usr/bin/env -S node --max-semi-space-size=4\n${REQUIRE}`),
   host('src/store/copy-worker.ts', 'copy-worker.mjs'),
   host('src/store/backup-worker.ts', 'backup-worker.mjs'),
+  host('src/files/measure-worker.ts', 'measure-worker.mjs'),
+  host('src/store/retention-worker.ts', 'retention-worker.mjs'),
+  {
+    output: 'probes.mjs',
+    options: { entryPoints: ['src/redteam/inside/main.ts'], target: 'node24' },
+  },
   {
     output: 'runner.mjs',
     options: {
@@ -51,6 +58,15 @@ const PROGRAMS = [
       target: 'node24',
       banner: { js: REQUIRE },
       // Every turn reads and checks the whole of it before it runs; names stay as they are, for its stack traces.
+      minifyWhitespace: true,
+      minifySyntax: true,
+    },
+  },
+  {
+    output: 'web-fetch.mjs',
+    options: {
+      entryPoints: ['container/web-fetch/main.ts'],
+      target: 'node24',
       minifyWhitespace: true,
       minifySyntax: true,
     },

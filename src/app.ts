@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { ulid } from 'ulid';
 import { createLocalChannel } from './channels/local.ts';
 import type { Config } from './config.ts';
+import { diskChores, openDiskGuard } from './disk.ts';
 import type { Group } from './domain/group.ts';
 import { InvocationId } from './domain/ids.ts';
 import { noticeFor } from './domain/notice.ts';
@@ -18,6 +19,7 @@ import { createFeed, type Feed } from './flow/feed.ts';
 import { createLauncher, type Launcher } from './flow/launch.ts';
 import { createPerformer } from './flow/perform.ts';
 import { createQueue, type Turn } from './flow/queue.ts';
+import type { DiskGuard } from './flow/quota.ts';
 import { createEngineWatch, type EngineWatch, reapRecords } from './flow/reap.ts';
 import { createReceiver } from './flow/receive.ts';
 import { createReplier, type Replier } from './flow/reply.ts';
@@ -55,7 +57,13 @@ const concurrentTurns = (config: Config): number =>
 const readTrustWarning = (): Promise<string> =>
   readFile(join(packageRoot(), 'groups', 'templates', 'trust-warning.md'), 'utf8');
 
-const buildLauncher = async (parts: Parts, feed: Feed, replier: Replier): Promise<Launcher> => {
+interface Surroundings {
+  readonly feed: Feed;
+  readonly replier: Replier;
+  readonly disk: DiskGuard;
+}
+
+const buildLauncher = async (parts: Parts, { feed, replier, disk }: Surroundings): Promise<Launcher> => {
   const { home, config } = parts;
   const provider = parts.providers.get(config.provider);
   if (provider === undefined) throw new AppError({ code: 'config', message: `no provider "${config.provider}"` });
@@ -72,6 +80,7 @@ const buildLauncher = async (parts: Parts, feed: Feed, replier: Replier): Promis
     staging: { ...parts, tiles, trustWarning: await readTrustWarning() },
     settings: { api: provider.api, steps: config.turns.steps, commandMs: config.turns.commandSeconds * 1000 },
     feed,
+    disk,
     clock: Date.now,
     newId: ulid,
   });
@@ -101,7 +110,8 @@ const buildWalk = async (parts: Parts, engine: EngineWatch) => {
   const local = createLocalChannel({ clock, newId: ulid });
   const channels = new Map([[local.instance, local]]);
   const replier = createReplier({ ...parts, channels, clock });
-  const launch = await buildLauncher(parts, feed, replier);
+  const disk = openDiskGuard(parts, replier, engine);
+  const launch = await buildLauncher(parts, { feed, replier, disk });
   const context = { home, config, image: builtImage(home) };
   const plan = (group: Group, { invocation }: Turn) => planFor(context, group, invocation);
   const retry = { attempts: config.queue.retries, firstMs: config.queue.retrySeconds * 1000 };
@@ -115,11 +125,12 @@ const buildWalk = async (parts: Parts, engine: EngineWatch) => {
       await turns.run(turn);
     },
     follow: turns.follow,
+    isHeld: ({ group }) => disk.holds(group),
     clock,
     onBug: reportBug(parts, replier),
   });
   const receive = createReceiver({ stores, replier, backlog: config.queue.backlog, wake: () => queue.wake(), logger });
-  return { feed, local, channels, replier, queue, receive, image: context.image };
+  return { feed, local, channels, replier, queue, receive, disk, image: context.image };
 };
 
 type Walk = Awaited<ReturnType<typeof buildWalk>>;
@@ -138,6 +149,7 @@ const upkeepOf = (parts: Parts, { queue, replier }: Walk, engine: EngineWatch) =
       { name: 'outbox', everyMs: OUTBOX_EVERY_MS, run: () => replier.sendDue() },
       { name: 'backups', everyMs: BACKUP_ROUND_MS, atStart: true, run: backUp },
       { name: 'reconcile', everyMs: RECONCILE_EVERY_MS, run: engine.settle },
+      ...diskChores(parts),
     ],
     parts.logger,
   );
@@ -148,6 +160,7 @@ const startAll = async (parts: Parts, walk: Walk, engine: EngineWatch): Promise<
   await emptyTrash(parts.home.trash).catch((err: unknown) => logger.error({ err }, 'the trash is not empty'));
   await parts.stores.whenFree(() => reapRecords(parts));
   await engine.settle();
+  await walk.disk.look();
   closers.add(() => walk.queue.close());
   for (const channel of walk.channels.values()) {
     await channel.start(async (message) => void (await walk.receive(message)));

@@ -1,111 +1,177 @@
 /**
- * The audit trail: one JSON object per line, appended synchronously, so that an event is on record before what it
- * allows goes on. Every line is bounded and holds no control character; the file is the supervisor's alone (0600).
+ * The audit trail: one JSON object per line, each sealed to the line before it, on disk when `record` returns, so that
+ * an event is on record before what it allows goes on. A trail that is broken or can't be written refuses every event,
+ * and takes them again once it is mended; that it did is on record then.
  */
-import { closeSync, constants, fchmodSync, fstatSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
+
+import { fingerprintOf, sha256, type TrailFiles, trailFiles } from './audit/files.ts';
+import { type AuditEvent, boundedBody } from './audit/line.ts';
+import { append, checkPlace, closeTail, isFull, type Opened, openTail, rotate, type Tail } from './audit/tail.ts';
+import { type Link, seal } from './domain/audit-chain.ts';
 import { AppError } from './errors.ts';
 
-const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
-
-/** One line, newline included. */
-export const AUDIT_LINE_BYTES_MAX = 8192;
-/** Tried in turn until the line fits, in UTF-16 units per text. */
-const TEXT_CHARS = [2000, 400, 80] as const;
-
-export type AuditValue = string | number | boolean | null | undefined;
-
-export interface AuditEvent {
-  /** What happened, e.g. `request-refused`. */
-  readonly kind: string;
-  readonly group?: string | undefined;
-  readonly invocation?: string | undefined;
-  readonly tier?: string | undefined;
-  readonly [detail: string]: AuditValue;
-}
+export { AUDIT_LINE_BYTES_MAX, type AuditEvent, type AuditValue } from './audit/line.ts';
 
 export interface Audit {
-  /** Throws AppError `internal` when it can't be written: what is not on record must not go on. */
+  /** Throws AppError `audit` when it can't be written: what is not on record must not go on. */
   record(event: AuditEvent): void;
+  /** Why nothing can be recorded now; null: all is well, as far as is known. */
+  trouble(): string | null;
   /** Idempotent. */
   close(): void;
 }
 
-const shorten = <T>(value: T, maxChars: number): T | string =>
-  typeof value === 'string' && value.length > maxChars ? `${value.slice(0, maxChars)}…` : value;
+/** A file is closed, and the next one begun, before it grows beyond this. */
+const ROTATE_BYTES = 16 * 1024 * 1024;
 
-/** JSON leaves DEL, C1, line separators and direction marks as they are; a terminal or a viewer would obey them. */
-const escapeLine = (json: string): string =>
-  json.replace(
-    /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+/** Since when events are refused, how many were, and why. */
+interface Trouble {
+  readonly since: string;
+  refused: number;
+  why: AppError;
+}
 
-const lineOf = (event: AuditEvent, at: string, maxChars: number): string => {
-  const fields = Object.entries(event)
-    .filter(([key]) => key !== 'at')
-    .map(([key, value]) => [shorten(key, 100), shorten(value, maxChars)]);
-  return `${escapeLine(JSON.stringify({ at, ...Object.fromEntries(fields) }))}\n`;
+interface State {
+  tail: Tail | null;
+  /** The last line that this process has written. */
+  known: Link | null;
+  trouble: Trouble | null;
+  /** What was found broken, and how the files looked then. */
+  broken: { readonly fingerprint: string; readonly why: AppError } | null;
+  /** Still to be recorded. */
+  readonly notes: AuditEvent[];
+  closed: boolean;
+}
+
+interface Context {
+  readonly files: TrailFiles;
+  readonly now: () => string;
+  readonly rotateBytes: number;
+  readonly state: State;
+}
+
+const troubleOf = (file: string, thrown: unknown): AppError => {
+  if (thrown instanceof AppError && thrown.code === 'audit') return thrown;
+  const why = thrown instanceof Error ? thrown.message : String(thrown);
+  return new AppError({
+    code: 'audit',
+    message: `the audit trail ${file} can’t be written: ${why}`,
+    hint: `check free space and permissions: df '${file}'; ls -ld '${file}'`,
+    cause: thrown,
+  });
 };
 
-const fits = (line: string): boolean => Buffer.byteLength(line) <= AUDIT_LINE_BYTES_MAX;
+const drop = ({ state }: Context): void => {
+  if (state.tail !== null) closeTail(state.tail);
+  state.tail = null;
+};
 
-/** The longest form that fits; an event with too many details keeps who and what, and says that it was cut. */
-const boundedLine = (event: AuditEvent, at: string): string => {
-  for (const maxChars of TEXT_CHARS) {
-    const line = lineOf(event, at, maxChars);
-    if (fits(line)) return line;
+const write = ({ files, rotateBytes, now, state }: Context, tail: Tail, event: AuditEvent): void => {
+  const sealed = seal(tail.link, boundedBody(event, now()), sha256);
+  if (isFull(tail, sealed, rotateBytes)) rotate(files, tail);
+  append(tail, sealed);
+  state.known = tail.link;
+};
+
+const notesOf = ({ adopted, torn }: Opened): AuditEvent[] => [
+  ...(adopted === null ? [] : [{ kind: 'audit-adopted', ...adopted } as const]),
+  ...(torn === null ? [] : [{ kind: 'audit-repaired', cutBytes: torn.bytes, cut: torn.text } as const]),
+];
+
+/** A broken trail is read again only when somebody has touched it: who asks may ask often. */
+const openOnce = ({ files, state }: Context): Opened => {
+  const fingerprint = fingerprintOf(files);
+  if (state.broken?.fingerprint === fingerprint) throw state.broken.why;
+  try {
+    return openTail(files, state.known);
+  } catch (thrown) {
+    state.broken = thrown instanceof AppError ? { fingerprint: fingerprintOf(files), why: thrown } : null;
+    throw thrown;
   }
-  const { kind, group, invocation, tier } = event;
-  return lineOf({ kind, group, invocation, tier, cut: true }, at, 100);
 };
 
-const writeAll = (descriptor: number, line: string): void => {
-  const bytes = Buffer.from(line);
-  let written = 0;
-  while (written < bytes.length) written += writeSync(descriptor, bytes, written);
+/** The tail as it was left, or opened again. */
+const readyTail = (context: Context): Tail => {
+  const { files, state } = context;
+  if (state.tail !== null) {
+    checkPlace(files, state.tail);
+    return state.tail;
+  }
+  const opened = openOnce(context);
+  state.tail = opened.tail;
+  state.notes.push(...notesOf(opened));
+  return opened.tail;
 };
 
-/** A process that died while writing left half a line; the next event begins a line of its own. */
-const endTornLine = (descriptor: number): void => {
-  const { size } = fstatSync(descriptor);
-  if (size === 0) return;
-  const last = Buffer.alloc(1);
-  readSync(descriptor, last, 0, 1, size - 1);
-  if (last[0] !== 0x0a) writeAll(descriptor, '\n');
+/** What was found at the opening, and what was refused meanwhile, is on record before anything else is. */
+const resume = (context: Context, tail: Tail): void => {
+  const { notes } = context.state;
+  for (let note = notes[0]; note !== undefined; note = notes[0]) {
+    write(context, tail, note);
+    notes.shift();
+  }
+  const { trouble } = context.state;
+  if (trouble === null) return;
+  const { since, refused, why } = trouble;
+  write(context, tail, { kind: 'audit-resumed', since, refused, why: why.message });
+  context.state.trouble = null;
 };
 
-const openFile = (file: string): number => {
-  mkdirSync(dirname(file), { recursive: true });
-  const descriptor = openSync(file, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
-  fchmodSync(descriptor, 0o600);
-  endTornLine(descriptor);
-  return descriptor;
+/**
+ * Runs `work` on the tail; whatever goes wrong is trouble. Where the file isn't what was left there, the tail is opened
+ * anew by the next who needs it; where the disk is full, say, the next one just tries again.
+ */
+const attempt = (context: Context, work: (tail: Tail) => void): void => {
+  const { files, state, now } = context;
+  try {
+    const tail = readyTail(context);
+    resume(context, tail);
+    work(tail);
+  } catch (thrown) {
+    if (thrown instanceof AppError) drop(context);
+    const why = troubleOf(files.file, thrown);
+    state.trouble = { since: state.trouble?.since ?? now(), refused: state.trouble?.refused ?? 0, why };
+    throw why;
+  }
 };
 
-/** Opens (or makes) the trail. `clock` gives milliseconds since the epoch. Throws when the file can't be used. */
-export const openAudit = (file: string, clock: () => number): Audit => {
-  let descriptor: number | undefined = openFile(file);
-  const failed = (what: string, cause?: unknown): AppError =>
-    new AppError({
-      code: 'internal',
-      message: `the audit trail ${file} ${what}`,
-      hint: `check free space and permissions: df '${file}'`,
-      cause,
-    });
+const recordIn = (context: Context, event: AuditEvent): void => {
+  const { files, state } = context;
+  if (state.closed) throw new AppError({ code: 'audit', message: `the audit trail ${files.file} is closed` });
+  try {
+    attempt(context, (tail) => write(context, tail, event));
+  } catch (thrown) {
+    if (state.trouble !== null) state.trouble.refused += 1;
+    throw thrown;
+  }
+};
+
+/** Looks again where there was trouble; where there was none, whether the file still lies where it was left. */
+const troubleIn = (context: Context): string | null => {
+  if (context.state.closed) return null;
+  try {
+    attempt(context, () => {});
+    return null;
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown.message : String(thrown);
+  }
+};
+
+/**
+ * Opens (or makes) the trail whose current file is `file`; `clock` gives milliseconds since the epoch. Never throws: a
+ * trail that can't be used says so by `trouble` and refuses every event.
+ */
+export const openAudit = (file: string, clock: () => number, rotateBytes = ROTATE_BYTES): Audit => {
+  const now = (): string => new Date(clock()).toISOString();
+  const state: State = { tail: null, known: null, trouble: null, broken: null, notes: [], closed: false };
+  const context: Context = { files: trailFiles(file), now, rotateBytes, state };
+  troubleIn(context);
   return {
-    record: (event) => {
-      if (descriptor === undefined) throw failed('is closed');
-      const line = boundedLine(event, new Date(clock()).toISOString());
-      try {
-        writeAll(descriptor, line);
-      } catch (thrown) {
-        throw failed('could not be written', thrown);
-      }
-    },
+    record: (event) => recordIn(context, event),
+    trouble: () => troubleIn(context),
     close: () => {
-      if (descriptor !== undefined) closeSync(descriptor);
-      descriptor = undefined;
+      drop(context);
+      state.closed = true;
     },
   };
 };

@@ -1,6 +1,7 @@
 /** The command line as a process: parse the words, run the command, print its result, set the exit status. */
 
 import type { CommandContext, CommandResult, Screen } from './commands/context.ts';
+import { hintFor } from './commands/hints.ts';
 import { parseCommandLine } from './commands/index.ts';
 import { terminalText } from './commands/terminal.ts';
 import { readEnvironment } from './config.ts';
@@ -30,7 +31,9 @@ const printResult = ({ json }: CommandContext, result: CommandResult | number | 
   return result.status ?? 0;
 };
 
-const printError = ({ code, message, hint, stack }: AppError, json: boolean): number => {
+const printError = (error: AppError, json: boolean, homeOption: string | undefined): number => {
+  const { code, message, stack } = error;
+  const hint = error.hint === undefined ? undefined : hintFor(error.hint, homeOption);
   if (json) screen.out(`${JSON.stringify({ error: { code, message, hint } })}\n`);
   else screen.err(terminalText(`error: ${message}\n${hint === undefined ? '' : `hint: ${hint}\n`}`));
   // Only a bug of ours is worth a stack to anybody.
@@ -41,6 +44,7 @@ const printError = ({ code, message, hint, stack }: AppError, json: boolean): nu
 const main = async (words: readonly string[]): Promise<number> => {
   // Known before parsing, so that a command line that can't be parsed is answered in the form it asked for.
   let json = words.includes('--json');
+  let homeOption: string | undefined;
   try {
     const parsed = await parseCommandLine(words);
     if (parsed.kind === 'text') {
@@ -48,11 +52,12 @@ const main = async (words: readonly string[]): Promise<number> => {
       return parsed.status;
     }
     json = parsed.json;
+    homeOption = parsed.homeDir;
     const home = homeAt(parsed.homeDir ?? readEnvironment().home ?? packageRoot());
-    const context: CommandContext = { home, json, screen, interruption };
+    const context: CommandContext = { home, homeOption, json, screen, interruption };
     return printResult(context, await parsed.run(context));
   } catch (thrown) {
-    return printError(toAppError(thrown), json);
+    return printError(toAppError(thrown), json, homeOption);
   }
 };
 

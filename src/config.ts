@@ -3,14 +3,20 @@
  * It can't register groups or set tiers: those live in the state database and change by an operator's command.
  */
 import { readFile } from 'node:fs/promises';
-import { LineCounter, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
+import { type Complain, parseSettings } from './config-parse.ts';
 import { CapsOverride } from './domain/caps.ts';
+import { Credentials, SecretCommands } from './domain/credential-config.ts';
+import { credentialFaults } from './domain/credential-plan.ts';
+import { DiskConfig } from './domain/disk-config.ts';
+import { EgressConfig } from './domain/egress-config.ts';
 import { AgentAlias } from './domain/ids.ts';
 import { Price, PriceKey } from './domain/prices.ts';
 import { Provider, ProviderName } from './domain/provider-config.ts';
+import { QuotaConfig } from './domain/quota.ts';
+import { RetentionConfig } from './domain/retention-config.ts';
 import { TierName } from './domain/tiers.ts';
-import { AppError, isErrno } from './errors.ts';
+import { isErrno } from './errors.ts';
 import type { Home } from './home.ts';
 
 export type ProviderConfig = z.infer<typeof Provider>;
@@ -54,6 +60,12 @@ export const Config = z.strictObject({
       'What models cost, by <model> or <provider>/<model>, * for any characters; goes before the shipped list.',
     ),
   caps: z.partialRecord(TierName, CapsOverride).default({}).describe('By tier: caps that differ from the tier’s own.'),
+  egress: EgressConfig.prefault({}),
+  quotas: QuotaConfig.prefault({}),
+  disk: DiskConfig.prefault({}),
+  retention: RetentionConfig.prefault({}),
+  credentials: Credentials,
+  secrets: SecretCommands,
   agents: z
     .record(AgentAlias, z.strictObject({}))
     .default({})
@@ -137,87 +149,32 @@ export type Config = z.infer<typeof Config>;
 /** Channel instances that a group may lie on; the part of its id before the colon. */
 export const CHANNEL_INSTANCES: readonly string[] = ['local'];
 
-/** Keys of the systems that TierClaw descends from, and what to do instead. */
-const HINTS: Readonly<Record<string, string>> = {
-  groups: 'groups are registered with: tierclaw groups register <id> --folder <folder> --tier <tier>',
-  isMain: 'a group’s tier is set with: tierclaw groups register <id> --folder <folder> --tier main',
-  trusted: 'a group’s tier is set with: tierclaw groups register <id> --folder <folder> --tier trusted',
-  containerConfig: 'a group’s tier decides what its container gets; see: tierclaw plan <group>',
-  tier: 'a group’s tier is set with: tierclaw groups register <id> --folder <folder> --tier <tier>',
+const checkProvider = (config: Config, complain: Complain): void => {
+  if (config.provider === 'rehearsal' || config.providers[config.provider] !== undefined) return;
+  const known = ['rehearsal', ...Object.keys(config.providers)].join(', ');
+  throw complain(['provider'], `there is no provider "${config.provider}"; there are: ${known}`);
 };
 
-const lineOf = (
-  document: ReturnType<typeof parseDocument>,
-  lines: LineCounter,
-  path: readonly PropertyKey[],
-): number => {
-  for (let depth = path.length; depth > 0; depth -= 1) {
-    const node = document.getIn(path.slice(0, depth), true);
-    const range = node !== null && typeof node === 'object' && 'range' in node ? (node.range as number[] | null) : null;
-    if (range?.[0] !== undefined) return lines.linePos(range[0]).line;
+const checkSecrets = (config: Config, complain: Complain): void => {
+  for (const [name, provider] of Object.entries(config.providers)) {
+    if (provider.kind !== 'anthropic') continue;
+    if ((provider.apiKey === undefined) !== (provider.oauthToken === undefined)) continue;
+    throw complain(['providers', name], 'give exactly one of apiKey and oauthToken');
   }
-  return 1;
 };
 
-const describeIssue = (issue: z.core.$ZodIssue): { path: readonly PropertyKey[]; text: string; hint?: string } => {
-  if (issue.code === 'unrecognized_keys') {
-    const key = issue.keys[0] ?? '';
-    const hint = HINTS[key];
-    return { path: [...issue.path, key], text: 'unknown key', ...(hint === undefined ? {} : { hint }) };
-  }
-  return { path: issue.path, text: issue.message };
-};
-
-const configError = (place: string, text: string, hint?: string): AppError =>
-  new AppError({
-    code: 'config',
-    message: `${place}: ${text}`,
-    hint: hint ?? 'mend the file; every key, with its default, is in groups/templates/tierclaw.yaml',
-  });
-
-/** An alias can make a small file huge, and no key here is long enough to need one. */
-const refuseAliases = (document: ReturnType<typeof parseDocument>, lines: LineCounter, file: string): void => {
-  visit(document, {
-    Alias: (_key, { source, range }) => {
-      const { line } = lines.linePos(range?.[0] ?? 0);
-      throw configError(`${file}:${line}`, `*${source}: aliases are not allowed`, 'write the value out');
-    },
-  });
+const checkCredentials = ({ credentials, agents }: Config, complain: Complain): void => {
+  const [fault] = credentialFaults(credentials, ['default', ...Object.keys(agents)]);
+  if (fault !== undefined) throw complain(['credentials', ...fault.path], fault.text, fault.hint);
 };
 
 /** Parses the text of a `tierclaw.yaml`; `file` is named in errors. Throws AppError `config` with file, line and key. */
 export const parseConfig = (text: string, file: string): Config => {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true });
-  const [broken] = document.errors;
-  if (broken !== undefined) {
-    throw configError(`${file}:${lines.linePos(broken.pos[0]).line}`, broken.message.split('\n')[0] ?? 'not YAML');
-  }
-  refuseAliases(document, lines, file);
-  const parsed = Config.safeParse(document.toJS({ maxAliasCount: 0 }) ?? {});
-  if (parsed.success) return checkReferences(parsed.data, (path) => `${file}:${lineOf(document, lines, path)}`);
-  const [first] = parsed.error.issues;
-  if (first === undefined) throw configError(`${file}:1`, 'not a configuration');
-  const issue = describeIssue(first);
-  const line = lineOf(document, lines, issue.path);
-  throw configError(`${file}:${line}`, `${issue.path.map(String).join('.') || '(top)'}: ${issue.text}`, issue.hint);
-};
-
-const checkReferences = (config: Config, placeOf: (path: readonly string[]) => string): Config => {
-  if (config.provider !== 'rehearsal' && config.providers[config.provider] === undefined) {
-    const known = ['rehearsal', ...Object.keys(config.providers)].join(', ');
-    throw configError(
-      placeOf(['provider']),
-      `provider: there is no provider "${config.provider}"; there are: ${known}`,
-    );
-  }
-  for (const [name, provider] of Object.entries(config.providers)) {
-    if (provider.kind !== 'anthropic') continue;
-    if ((provider.apiKey === undefined) === (provider.oauthToken === undefined)) {
-      throw configError(placeOf(['providers', name]), `providers.${name}: give exactly one of apiKey and oauthToken`);
-    }
-  }
-  return config;
+  const { settings, complain } = parseSettings(Config, text, file);
+  checkProvider(settings, complain);
+  checkSecrets(settings, complain);
+  checkCredentials(settings, complain);
+  return settings;
 };
 
 /** The home's configuration; a missing file means all defaults. */

@@ -17,6 +17,7 @@ export const EXIT_STATUS = {
   provider: 9,
   timeout: 10,
   'turn-failed': 11,
+  audit: 12,
 } as const satisfies Record<string, number>;
 
 export type ErrorCode = keyof typeof EXIT_STATUS;

@@ -13,18 +13,26 @@ import { preflight } from './gateway/preflight.ts';
 import { resolveProviders } from './gateway/providers.ts';
 import { type Home, homeAt } from './home.ts';
 import { createLogger } from './logger.ts';
-import { type Examined, type ExaminedImage, type Finding, ifKnown, type Known } from './ops/doctor.ts';
+import {
+  type Examined,
+  type ExaminedImage,
+  type Finding,
+  ifKnown,
+  type Known,
+  type SupervisorSeen,
+} from './ops/doctor.ts';
 import { packageRoot, packageVersion } from './package-root.ts';
 import { builtImage, containerUid, exampleGroup, examplePlan, imageFile } from './planning.ts';
 import { createDockerRuntime } from './runtimes/docker.ts';
 import { type Engine, engineSocket, openEngine } from './runtimes/engine.ts';
 import { currentInputs, findImage, imageTag } from './runtimes/image.ts';
-import { loadSecrets, type Secrets } from './secrets.ts';
+import { openSecrets } from './secrets/live.ts';
+import type { Secrets } from './secrets.ts';
 
 export interface ExamineOptions {
   readonly home: Home;
   readonly environment: Environment;
-  readonly supervisor: () => Promise<{ readonly pid: number; readonly version: string } | null>;
+  readonly supervisor: () => Promise<SupervisorSeen | null>;
 }
 
 const learn = async <T>(work: () => T | Promise<T>): Promise<Known<T>> => {
@@ -114,8 +122,9 @@ const configOf = async (home: Home): Promise<Config> => {
 
 export const examine = async (options: ExamineOptions): Promise<Examined> => {
   const home = realHome(options.home);
-  const [config, secrets] = await Promise.all([learn(() => configOf(home)), learn(() => loadSecrets(home.envFile))]);
+  const config = await learn(() => configOf(home));
   const settings = config.ok ? config.value : parseConfig('', home.configFile);
+  const secrets = await learn(() => openSecrets({ home, commands: settings.secrets }));
   const uid = containerUid(settings);
   const { dockerHost } = options.environment;
   const socket = await learn(() => engineSocket({ socketPath: settings.runtime.docker.socket, dockerHost }));
@@ -124,6 +133,7 @@ export const examine = async (options: ExamineOptions): Promise<Examined> => {
     home,
     config,
     secrets,
+    secretProblems: secrets.ok ? secrets.value.problems() : [],
     ownUid: process.getuid?.() ?? 0,
     containerUid: uid,
     engineSocket: socket,

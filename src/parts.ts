@@ -7,21 +7,25 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { ulid } from 'ulid';
-import { openAudit } from './audit.ts';
+import { type Audit, openAudit } from './audit.ts';
 import { type Environment, loadConfig } from './config.ts';
 import { AppError } from './errors.ts';
 import { openDirectory } from './files/beneath.ts';
 import { makeOwnedDirectory } from './files/tree.ts';
 import { createShelf, SHELF_LIMITS } from './flow/send-file-shelf.ts';
 import type { SpendLedger } from './gateway/budget.ts';
+import { createCredentialGateway } from './gateway/credentials.ts';
+import type { NetworkDoors } from './gateway/egress-doors.ts';
 import { resolveProviders } from './gateway/providers.ts';
 import { createGateway } from './gateway/server.ts';
 import { type Home, homeAt } from './home.ts';
 import { createLogger } from './logger.ts';
 import { packageRoot } from './package-root.ts';
-import { createDockerRuntime } from './runtimes/docker.ts';
+import { type Amend, createDockerRuntime } from './runtimes/docker.ts';
 import { engineSocket } from './runtimes/engine.ts';
-import { loadSecrets } from './secrets.ts';
+import { redactAudit } from './secrets/audit.ts';
+import { openSecrets } from './secrets/live.ts';
+import { watchSecrets } from './secrets/watch.ts';
 import { createCopier } from './store/copier.ts';
 import { acquireLock } from './store/lock.ts';
 import { LOOP_BUSY_TIMEOUT_MS } from './store/patience.ts';
@@ -30,6 +34,10 @@ import { openStores, type Stores } from './store/stores.ts';
 export interface AppOptions {
   readonly homeDir: string;
   readonly environment: Environment;
+  /** Default: the machine's own. Tests hand in one that they make up. */
+  readonly network?: NetworkDoors | undefined;
+  /** No key, flag or variable leads here: only who builds the program from its parts can weaken it. */
+  readonly amendContainers?: Amend | undefined;
 }
 
 /** Closes in reverse order what was opened; a failure is logged and does not keep the rest open. */
@@ -66,7 +74,7 @@ const existingHome = (directory: string): Home => {
 const openStanding = async (homeDir: string, environment: Environment) => {
   const home = existingHome(homeDir);
   const config = await loadConfig(home);
-  const secrets = await loadSecrets(home.envFile);
+  const secrets = await openSecrets({ home, commands: config.secrets });
   const logger = createLogger({ level: environment.logLevel ?? 'info', home: home.dir, redact: secrets.redact });
   await mkdir(home.data, { recursive: true, mode: 0o700 });
   return { home, config, secrets, logger, closers: createClosers(logger) };
@@ -74,12 +82,12 @@ const openStanding = async (homeDir: string, environment: Environment) => {
 
 type Standing = Awaited<ReturnType<typeof openStanding>>;
 
-const openStorage = async ({ home, config, closers }: Standing) => {
+const openStorage = async ({ home, config, secrets, closers }: Standing) => {
   const lock = acquireLock(home.lockFile);
   closers.add(() => lock.release());
   const stores = openStores(home, Date.now, LOOP_BUSY_TIMEOUT_MS);
   closers.add(() => stores.close());
-  const audit = openAudit(home.auditFile, Date.now);
+  const audit = redactAudit(openAudit(home.auditFile, Date.now), secrets.redact);
   closers.add(() => audit.close());
   await makeOwnedDirectory(home.quarantine, { mode: 0o700 });
   const quarantine = await openDirectory(home.quarantine);
@@ -98,16 +106,25 @@ const openStorage = async ({ home, config, closers }: Standing) => {
 
 const openNetwork = (
   { home, config, secrets, logger, closers }: Standing,
-  environment: Environment,
-  ledger: SpendLedger,
+  { environment, amendContainers: amend, network: doors }: AppOptions,
+  { ledger, audit }: { readonly ledger: SpendLedger; readonly audit: Audit },
 ) => {
   const providers = resolveProviders(config, secrets);
-  const gateway = createGateway({ providers, secrets, logger, ledger });
+  const credentials = createCredentialGateway({ secrets, audit, logger });
+  closers.add(() => credentials.close());
+  const gateway = createGateway({
+    providers,
+    secrets,
+    logger,
+    ledger,
+    egress: { audit, doors },
+    credentials: credentials.open,
+  });
   closers.add(() => gateway.close());
   const socketPath = engineSocket({ socketPath: config.runtime.docker.socket, dockerHost: environment.dockerHost });
-  const runtime = createDockerRuntime({ socketPath, homeId: home.dir, logger });
+  const runtime = createDockerRuntime({ socketPath, homeId: home.dir, logger, amend });
   closers.add(() => runtime.close());
-  return { providers, gateway, runtime };
+  return { providers, gateway, runtime, engineSocket: socketPath };
 };
 
 /** A locked database refuses a request, but what was used is written down once it is free. */
@@ -120,12 +137,14 @@ const ledgerOf = ({ spend, whenFree }: Stores, logger: Logger): SpendLedger => (
 });
 
 /** Throws AppError: no home, a broken configuration, another supervisor on this home; then nothing stays open. */
-export const openParts = async ({ homeDir, environment }: AppOptions) => {
-  const standing = await openStanding(homeDir, environment);
+export const openParts = async (options: AppOptions) => {
+  const standing = await openStanding(options.homeDir, options.environment);
   try {
     const storage = await openStorage(standing);
     const ledger = ledgerOf(storage.stores, standing.logger);
-    return { ...standing, ...storage, ...openNetwork(standing, environment, ledger) };
+    const watch = await watchSecrets({ ...standing, ...storage });
+    standing.closers.add(() => watch.close());
+    return { ...standing, ...storage, ...openNetwork(standing, options, { ledger, audit: storage.audit }) };
   } catch (thrown) {
     await standing.closers.closeAll();
     throw thrown;

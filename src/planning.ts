@@ -5,10 +5,12 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Config } from './config.ts';
 import { overrideCaps } from './domain/caps.ts';
+import { egressFor } from './domain/egress-config.ts';
 import type { Group } from './domain/group.ts';
 import { AgentAlias, GroupFolder, GroupId, InvocationId } from './domain/ids.ts';
 import type { InvocationPlan } from './domain/plan.ts';
 import { REHEARSAL_MODEL } from './domain/provider-config.ts';
+import { quotasFor } from './domain/quota.ts';
 import { type Ceiling, planInvocation } from './domain/spec.ts';
 import { type TierModelCaps, type TierName, type TierRow, tierRow } from './domain/tiers.ts';
 import { isErrno } from './errors.ts';
@@ -39,20 +41,32 @@ const modelOf = (config: Config): { provider: string; name: string } => {
   return { provider: config.provider, name: models[0] ?? REHEARSAL_MODEL };
 };
 
-const ImageRecord = z.strictObject({ tag: z.string().min(1) });
+const ImageRecord = z.strictObject({
+  tag: z.string().min(1),
+  /** What was used before, newest first. */
+  former: z.array(z.string().min(1)).default([]),
+});
 /** No such image exists, so the engine's refusal names the command that builds one. */
 const IMAGE_NOT_BUILT = 'tierclaw-agent:not-built';
 
 /** Written by `tierclaw image build`, read once when a supervisor starts. */
 export const imageFile = (home: Home): string => join(home.data, 'image.json');
 
-export const builtImage = (home: Home): string => {
+const readImageRecord = (home: Home): z.infer<typeof ImageRecord> | null => {
   try {
-    return ImageRecord.parse(JSON.parse(readFileSync(imageFile(home), 'utf8'))).tag;
+    return ImageRecord.parse(JSON.parse(readFileSync(imageFile(home), 'utf8')));
   } catch (thrown) {
-    if (isErrno(thrown, 'ENOENT')) return IMAGE_NOT_BUILT;
+    if (isErrno(thrown, 'ENOENT')) return null;
     throw thrown;
   }
+};
+
+export const builtImage = (home: Home): string => readImageRecord(home)?.tag ?? IMAGE_NOT_BUILT;
+
+/** The current one first, then those before it; empty: none was built yet. */
+export const usedImages = (home: Home): string[] => {
+  const record = readImageRecord(home);
+  return record === null ? [] : [record.tag, ...record.former];
 };
 
 export interface PlanContext {
@@ -66,7 +80,12 @@ export const composedTilesDirectory = (home: Home, row: TierRow): string => join
 
 export const planFor = (context: PlanContext, group: Group, invocation: InvocationId): InvocationPlan => {
   const { home, config, image } = context;
-  const row = { ...tierRow(group.tier), model: modelCaps(config, group.tier) };
+  const row = {
+    ...tierRow(group.tier),
+    model: modelCaps(config, group.tier),
+    egress: egressFor(tierRow(group.tier), config.egress, group.id),
+    quotas: quotasFor(tierRow(group.tier).quotas, config.quotas, { tier: group.tier, group: group.id }),
+  };
   return planInvocation({
     invocation,
     home: home.dir,
@@ -84,6 +103,7 @@ export const planFor = (context: PlanContext, group: Group, invocation: Invocati
     },
     ceiling: ceilingOf(config),
     model: modelOf(config),
+    credentials: config.credentials,
     uid: containerUid(config),
     image,
   });

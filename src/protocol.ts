@@ -31,13 +31,21 @@ export const CONTAINER = {
 /** Far more tool calls than one answer of a model has; the host checks each part of a whole window at every turn. */
 export const ENTRY_PARTS_MAX = 200;
 
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** One check and at most one issue for all parts: a list of what is wrong with each would cost the host 20 ms a frame. */
+const EntryParts = z.custom<Record<string, unknown>[]>(
+  (value) => Array.isArray(value) && value.length <= ENTRY_PARTS_MAX && value.every(isObject),
+  `at most ${ENTRY_PARTS_MAX} objects`,
+);
+
 /**
  * One kept piece of a conversation, in the shape of the AI SDK's ModelMessage: `content` is a string or an array of
  * parts and is opaque to the host, which stores it bounded and hands it back to the same session only.
  */
 export const TranscriptEntry = z.strictObject({
   role: z.enum(['user', 'assistant', 'tool']),
-  content: z.union([z.string(), z.array(z.record(z.string(), z.unknown())).max(ENTRY_PARTS_MAX)]),
+  content: z.union([z.string(), EntryParts]),
 });
 export type TranscriptEntry = z.infer<typeof TranscriptEntry>;
 
@@ -65,6 +73,17 @@ export const InitFrame = z.strictObject({
     maxTokens: z.number().int().positive(),
   }),
   tools: z.array(z.enum(TOOL_NAMES)),
+  /** What the model may be told of; left out: there are none. */
+  credentials: z
+    .strictObject({
+      /** Reached at `/cred/<name>` of the relay. */
+      routes: z.array(
+        z.strictObject({ name: z.string(), methods: z.array(z.string()), pathPrefixes: z.array(z.string()) }),
+      ),
+      /** Names of variables in the container's own environment that commands get, too. */
+      environment: z.array(z.string()),
+    })
+    .optional(),
   transcript: z.array(TranscriptEntry),
   messages: z.array(PromptMessage).min(1),
   limits: z.strictObject({

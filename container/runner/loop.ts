@@ -61,6 +61,7 @@ const runAgent = (options: TurnOptions, text: TextStream): Promise<AgentOutcome>
     environment: options.environment,
     limits: init.limits,
     ipc: options.ipc,
+    web: { proxyPort: options.relayPort, program: paths.webFetch },
   });
   return options.agent.run({
     model: init.model,

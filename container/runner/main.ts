@@ -10,12 +10,11 @@ import { CONTAINER_PATHS } from './paths.ts';
 import { Runner } from './runner.ts';
 
 const live = (): void => {
-  const { PATH, LANG, TZ } = process.env;
   const runner = new Runner({
     stdin: process.stdin,
     stdout: takeStdout(process),
     paths: CONTAINER_PATHS,
-    environment: { PATH, LANG, TZ },
+    environment: process.env,
     agent: aiSdkAgent(),
     exit: (status) => process.exit(status),
     log: (line) => void process.stderr.write(`${line}\n`),

@@ -11,6 +11,8 @@ export interface RunnerPaths {
   /** HOME of commands; made by the runner, since the uid has no passwd entry. */
   readonly home: string;
   readonly socket: string;
+  /** The program behind `web_fetch`. */
+  readonly webFetch: string;
   /** The loopback port that leads to `socket`; 0 lets the kernel choose. */
   readonly relayPort: number;
 }
@@ -21,5 +23,6 @@ export const CONTAINER_PATHS: RunnerPaths = {
   database: CONTAINER.database,
   home: CONTAINER.home,
   socket: CONTAINER.socket,
+  webFetch: '/opt/tierclaw/web-fetch.mjs',
   relayPort: CONTAINER.relayPort,
 };

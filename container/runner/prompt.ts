@@ -2,7 +2,7 @@
  * What the model reads, built from `init`. Pure. Chat messages are data: they sit in elements whose text and attributes
  * are escaped, so nothing a participant writes can close its element or pose as another's message.
  */
-import type { InitFrame, PromptMessage, TranscriptEntry } from '../../src/protocol.ts';
+import { CONTAINER, type InitFrame, type PromptMessage, type TranscriptEntry } from '../../src/protocol.ts';
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -43,10 +43,29 @@ export const userEntry = (messages: readonly PromptMessage[]): TranscriptEntry =
   content: messages.map(messageElement).join('\n'),
 });
 
-/** The system prompt: the composed instructions first, word for word, then how to read the messages. */
-export const systemPrompt = (init: Pick<InitFrame, 'instructions' | 'chat'>): string =>
+const routeLine = ({ name, methods, pathPrefixes }: Credentials['routes'][number]): string =>
+  `- http://127.0.0.1:${CONTAINER.relayPort}/cred/${name}: ${methods.join(', ')} below ${pathPrefixes.join(', ')}`;
+
+type Credentials = NonNullable<InitFrame['credentials']>;
+
+const credentialsSection = ({ routes, environment }: Credentials): string =>
+  [
+    '## Credentials',
+    ...(routes.length === 0
+      ? []
+      : [
+          'These addresses stand for an API each; the key is added outside of this container:',
+          ...routes.map(routeLine),
+        ]),
+    ...(environment.length === 0 ? [] : [`Environment variables with keys: ${environment.join(', ')}.`]),
+    'Never write a key into a message or a file.',
+  ].join('\n');
+
+/** The system prompt: the composed instructions first, word for word, then what there is to know of this turn. */
+export const systemPrompt = (init: Pick<InitFrame, 'instructions' | 'chat' | 'credentials'>): string =>
   [
     init.instructions,
+    init.credentials === undefined ? '' : credentialsSection(init.credentials),
     [
       '## How messages reach you',
       `You answer in the chat "${escapeAttribute(init.chat.name)}" (${escapeAttribute(init.chat.id)}).`,

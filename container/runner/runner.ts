@@ -77,7 +77,11 @@ export class Runner {
     try {
       const relay = await this.#relay;
       const relayPort = relay?.port ?? this.#options.paths.relayPort;
-      const environment = commandEnvironment(this.#options.environment, { ...this.#options.paths, relayPort });
+      const environment = commandEnvironment(this.#options.environment, {
+        ...this.#options.paths,
+        relayPort,
+        credentials: init.credentials?.environment,
+      });
       const { agent, paths } = this.#options;
       const signal = this.#abort.signal;
       const turn = { init, agent, writer: this.#writer, ipc: this.#ipc, paths, relayPort, environment, signal };

@@ -125,6 +125,7 @@ const startGateway = async (port: number, socketDirectory: string): Promise<Gate
     providers,
     secrets,
     logger: pino({ level: 'silent' }),
+    egress: { audit: { record: () => undefined } },
     ledger: openStores(homeAt(`${socketDirectory}-home`), Date.now).spend,
   });
   await mkdir(socketDirectory, { mode: 0o755 });
@@ -136,6 +137,9 @@ const startGateway = async (port: number, socketDirectory: string): Promise<Gate
     provider: 'p',
     models: ['m'],
     caps,
+    tier: DEFAULT_TIER,
+    egress: tierRow(DEFAULT_TIER).egress,
+    credentials: [],
   });
 };
 

@@ -4,8 +4,11 @@
  */
 import process from 'node:process';
 import { parseArgs } from 'node:util';
+import { auditLine } from './audit.ts';
 import type { Bench, BenchOptions, Result } from './bench.ts';
 import { cold } from './cold.ts';
+import { egress } from './egress.ts';
+import { EGRESS_ROLES, serveEgressRole } from './egress-processes.ts';
 import { filteredCopy } from './filtered-copy.ts';
 import { gateway } from './gateway.ts';
 import { GATEWAY_ROLES, serveRole } from './gateway-processes.ts';
@@ -15,7 +18,7 @@ import { serveWriter, WRITER_ROLE } from './ipc-writer.ts';
 import { describeMachine } from './machine.ts';
 import { renderReport } from './report.ts';
 
-const BENCHES: readonly Bench[] = [cold, filteredCopy, gateway, ipc, idle];
+const BENCHES: readonly Bench[] = [cold, filteredCopy, gateway, ipc, idle, auditLine, egress];
 const RUNS = 12;
 const EXIT_USAGE = 2;
 
@@ -76,6 +79,8 @@ const runBenches = async (args: readonly string[]): Promise<void> => {
 const main = async ([role, ...args]: readonly string[]): Promise<void> => {
   const part = GATEWAY_ROLES.find((one) => one === role);
   if (part !== undefined) return serveRole(part, args);
+  const way = EGRESS_ROLES.find((one) => one === role);
+  if (way !== undefined) return serveEgressRole(way, args);
   if (role === WRITER_ROLE) return serveWriter(args);
   return runBenches(role === undefined ? [] : [role, ...args]);
 };

@@ -4,7 +4,14 @@ import { StringDecoder } from 'node:string_decoder';
 import { z } from 'zod';
 import { AppError, type ErrorCode, EXIT_STATUS, isErrno } from '../errors.ts';
 import type { Home } from '../home.ts';
-import { type ChatEvent, ChatLine, type ChatRequest, ControlError, StatusReport } from '../ops/control-protocol.ts';
+import {
+  type ChatEvent,
+  ChatLine,
+  type ChatRequest,
+  ControlError,
+  type RecordRequest,
+  StatusReport,
+} from '../ops/control-protocol.ts';
 import { withShortPath } from '../ops/control-socket.ts';
 
 /** For everything but a chat, which lasts as long as its turn. */
@@ -19,6 +26,8 @@ export interface ControlClient {
   chat(request: ChatRequest, signal?: AbortSignal): AsyncIterable<ChatEvent>;
   /** Throws AppError `not-found` when that turn isn't running any more. */
   cancel(invocation: string): Promise<void>;
+  /** Throws AppError `audit` where it can't be put on record. */
+  record(request: RecordRequest): Promise<void>;
   shutdown(): Promise<void>;
 }
 
@@ -161,6 +170,9 @@ export const controlClient = (home: Home): ControlClient => ({
   chat: (request, signal) => chatEvents(home, request, signal),
   cancel: async (invocation) => {
     await ask(home, { method: 'POST', path: '/cancel', body: { invocation } }, z.looseObject({}));
+  },
+  record: async (body) => {
+    await ask(home, { method: 'POST', path: '/record', body }, z.looseObject({}));
   },
   shutdown: async () => {
     await ask(home, { method: 'POST', path: '/shutdown' }, z.looseObject({}));

@@ -18,6 +18,8 @@ export interface Screen {
 
 export interface CommandContext {
   readonly home: Home;
+  /** As `--home` had it, where it was given: what hints have to repeat. */
+  readonly homeOption?: string | undefined;
   readonly json: boolean;
   readonly screen: Screen;
   /** From this call on the first Ctrl-C (or TERM) aborts this signal instead of ending the process. */

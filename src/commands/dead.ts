@@ -5,6 +5,7 @@ import type { OutboxRow } from '../store/outbox.ts';
 import type { Stores } from '../store/stores.ts';
 import type { CommandContext, CommandResult } from './context.ts';
 import { findGroup, withStores } from './groups-find.ts';
+import { putOnRecord } from './on-record.ts';
 import { renderTable } from './table.ts';
 import { terminalLine, terminalText } from './terminal.ts';
 
@@ -28,6 +29,8 @@ export interface DeadSelection {
 }
 
 const EXCERPT_CHARS = 40;
+/** Of the ids that go on record; how many they are does always. */
+const IDS_CHARS_MAX = 1500;
 
 const ofMessage = ({ seq, receivedAt, attempts, error, message }: DeadMessage): Letter => ({
   id: `m${seq}`,
@@ -129,10 +132,15 @@ const dropOne: Act = ({ deadMessages, outbox }, { id, kind }) => {
 };
 
 const actOn =
-  (act: Act, done: string) =>
+  (kind: 'dead-replayed' | 'dead-dropped', act: Act, done: string) =>
   ({ home }: CommandContext, ids: readonly string[], selection: DeadSelection): Promise<CommandResult> =>
-    withStores(home, (stores) => {
+    withStores(home, async (stores) => {
       const letters = selected(stores, ids, selection);
+      const named = letters
+        .map(({ id }) => id)
+        .join(' ')
+        .slice(0, IDS_CHARS_MAX);
+      if (letters.length > 0) await putOnRecord(home, { kind, details: { letters: letters.length, ids: named } });
       stores.together(() => {
         for (const letter of letters) act(stores, letter);
       });
@@ -140,6 +148,10 @@ const actOn =
     });
 
 /** A running supervisor finds them within a second. */
-export const replayDead = actOn(replayOne, 'put back; a running supervisor takes them up within a second');
+export const replayDead = actOn(
+  'dead-replayed',
+  replayOne,
+  'put back; a running supervisor takes them up within a second',
+);
 
-export const dropDead = actOn(dropOne, 'dropped; their texts stay in the chat’s history');
+export const dropDead = actOn('dead-dropped', dropOne, 'dropped; their texts stay in the chat’s history');

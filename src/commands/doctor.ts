@@ -4,16 +4,17 @@ import { AppError, EXIT_STATUS } from '../errors.ts';
 import { examine } from '../examine.ts';
 import type { Home } from '../home.ts';
 import { CHECKS } from '../ops/checks/index.ts';
-import { type CheckResult, runChecks } from '../ops/doctor.ts';
+import { type CheckResult, runChecks, type SupervisorSeen } from '../ops/doctor.ts';
 import { controlClient } from './client.ts';
 import type { CommandContext, CommandResult } from './context.ts';
+import { hintFor } from './hints.ts';
 import { terminalLine } from './terminal.ts';
 
 const SYMBOLS = { ok: '✓', warn: '!', fail: '✗' } as const;
 /** Long enough for a path and a provider's sentence. */
 const LINE_CHARS_MAX = 500;
 
-const askSupervisor = async (home: Home): Promise<{ pid: number; version: string } | null> => {
+const askSupervisor = async (home: Home): Promise<SupervisorSeen | null> => {
   try {
     return await controlClient(home).status();
   } catch (thrown) {
@@ -39,9 +40,13 @@ export const renderResults = (results: readonly CheckResult[]): string => {
 };
 
 /** Exit status `config` where a check has failed; warnings alone are 0. */
-export const doctor = async ({ home }: CommandContext): Promise<CommandResult> => {
+export const doctor = async ({ home, homeOption }: CommandContext): Promise<CommandResult> => {
   const environment = readEnvironment();
-  const results = await runChecks(CHECKS, await examine({ home, environment, supervisor: () => askSupervisor(home) }));
+  const examined = await examine({ home, environment, supervisor: () => askSupervisor(home) });
+  const results = (await runChecks(CHECKS, examined)).map((result) => ({
+    ...result,
+    hint: result.hint === null ? null : hintFor(result.hint, homeOption),
+  }));
   const ok = counted(results, 'fail') === 0;
   return { text: renderResults(results), data: { checks: results, ok }, status: ok ? 0 : EXIT_STATUS.config };
 };

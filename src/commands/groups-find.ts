@@ -1,6 +1,7 @@
 /** Which group a person means, and the home's databases for as long as that takes. */
 import { existsSync } from 'node:fs';
 import type { Group } from '../domain/group.ts';
+import { GroupId } from '../domain/ids.ts';
 import { SOLE_TIER } from '../domain/tiers.ts';
 import { AppError } from '../errors.ts';
 import type { Home } from '../home.ts';
@@ -49,6 +50,12 @@ export const findGroup = ({ groups }: Stores, asked: string): Group => {
     message: `${others.length + 1} groups are called "${shown}": ${[named, ...others].map(({ id }) => id).join(', ')}`,
     hint: 'name the group by its folder or its id',
   });
+};
+
+/** What is kept of a group outlives its registration: an id that nobody has any more is still an id. */
+export const groupIdOf = (stores: Stores, asked: string): GroupId => {
+  const id = GroupId.safeParse(asked);
+  return id.success ? id.data : findGroup(stores, asked).id;
 };
 
 /** The group of the sole tier: whom the operator talks to when no group is named. */

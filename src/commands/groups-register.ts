@@ -12,6 +12,7 @@ import { DEFAULT_TIER, TIER_NAMES, TierName } from '../domain/tiers.ts';
 import { AppError } from '../errors.ts';
 import { groupDirectory, type Home } from '../home.ts';
 import type { Stores } from '../store/stores.ts';
+import { putOnRecord } from './on-record.ts';
 import { makeDirectory, makeFile, type Outcome } from './scaffold.ts';
 import { terminalLine } from './terminal.ts';
 
@@ -97,6 +98,20 @@ const takeBack = async (directory: Made, instructions: Made | null): Promise<voi
   if (directory.outcome === 'made') await rmdir(directory.path);
 };
 
+/** Undone at once: it only finds out whether the store would refuse. */
+const REHEARSED = new Error('rehearsed');
+
+const rehearse = (stores: Stores, group: Group): void => {
+  try {
+    stores.together(() => {
+      stores.groups.register(group);
+      throw REHEARSED;
+    });
+  } catch (thrown) {
+    if (thrown !== REHEARSED) throw thrown;
+  }
+};
+
 /** Makes the group's folder and its record. Throws AppError `conflict` where either is taken. */
 export const registerGroup = async (
   home: Home,
@@ -110,6 +125,9 @@ export const registerGroup = async (
   try {
     const file = join(path, 'CLAUDE.md');
     instructions = { path: file, outcome: await makeFile(file, 'group.md') };
+    rehearse(stores, group);
+    const { id, folder, tier, agent } = group;
+    await putOnRecord(home, { kind: 'group-registered', group: id, details: { folder, tier, agent } });
     stores.groups.register(group);
     const channel = group.id.slice(0, group.id.indexOf(':'));
     stores.messages.saveChat({ chat: group.id, name: group.name, channel, isGroup: true });

@@ -5,6 +5,7 @@ import { groupDirectory } from '../home.ts';
 import type { CommandContext, CommandResult } from './context.ts';
 import { findGroup, withStores } from './groups-find.ts';
 import { parseRegistration, type Registration, registerGroup } from './groups-register.ts';
+import { hintFor } from './hints.ts';
 import { makeDirectory } from './scaffold.ts';
 import { renderTable } from './table.ts';
 import { terminalLine } from './terminal.ts';
@@ -24,7 +25,7 @@ export const listGroups = async ({ home }: CommandContext): Promise<CommandResul
   return { text: renderGroups(groups), data: groups };
 };
 
-export const showGroup = async ({ home }: CommandContext, asked: string): Promise<CommandResult> => {
+export const showGroup = async ({ home, homeOption }: CommandContext, asked: string): Promise<CommandResult> => {
   const group = await withStores(home, (stores) => findGroup(stores, asked));
   const directory = groupDirectory(home, group.folder);
   const rows = [
@@ -35,11 +36,11 @@ export const showGroup = async ({ home }: CommandContext, asked: string): Promis
     ['folder', directory],
     ['registered', group.registeredAt],
   ];
-  const next = `\n\nwhat its turns get: tierclaw plan ${group.folder}`;
+  const next = hintFor(`\n\nwhat its turns get: tierclaw plan ${group.folder}`, homeOption);
   return { text: renderTable(rows) + next, data: { ...group, directory } };
 };
 
-export const register = async ({ home }: CommandContext, asked: Registration): Promise<CommandResult> => {
+export const register = async ({ home, homeOption }: CommandContext, asked: Registration): Promise<CommandResult> => {
   const wanted = parseRegistration(asked, await loadConfig(home));
   const { group, folder } = await withStores(home, async (stores) => {
     await makeDirectory(home.groups);
@@ -49,7 +50,7 @@ export const register = async ({ home }: CommandContext, asked: Registration): P
   const text = [
     `registered ${group.id} as "${terminalLine(group.name)}", tier ${group.tier}, agent ${group.agent}`,
     `folder ${groupDirectory(home, group.folder)} (${what})`,
-    `what its turns get: tierclaw plan ${group.folder}`,
+    hintFor(`what its turns get: tierclaw plan ${group.folder}`, homeOption),
   ].join('\n');
   return { text, data: group };
 };

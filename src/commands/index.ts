@@ -3,19 +3,23 @@ import { Command, CommanderError } from 'commander';
 import { DEFAULT_TIER, TIER_NAMES } from '../domain/tiers.ts';
 import { AppError, EXIT_STATUS } from '../errors.ts';
 import { packageVersion } from '../package-root.ts';
+import { addAudit } from './audit-words.ts';
 import { type ChatOptions, chat } from './chat.ts';
-import { backupDb, checkDb, listDb, type RestoreOptions, restoreDb } from './db.ts';
-import { type DeadSelection, dropDead, listDead, replayDead, showDead } from './dead.ts';
+import { addDb } from './db-words.ts';
+import { addDead } from './dead-words.ts';
 import { doctor } from './doctor.ts';
 import { down } from './down.ts';
+import { addGc } from './gc-words.ts';
 import { listGroups, register, showGroup } from './groups.ts';
 import type { Registration } from './groups-register.ts';
-import { helpAfter, helpFor } from './help.ts';
+import { addExamples, helpAfter } from './help.ts';
 import { buildImage, showImage } from './image.ts';
 import { init } from './init.ts';
 import { type LogsOptions, logs } from './logs.ts';
 import { type PlanOptions, plan } from './plan.ts';
+import { addRedteam } from './redteam-words.ts';
 import { listRuns, type RunsOptions, showRun } from './runs.ts';
+import { addSecrets } from './secrets-words.ts';
 import { type SpendOptions, spend } from './spend.ts';
 import { status } from './status.ts';
 import { up } from './up.ts';
@@ -39,9 +43,7 @@ const addLifecycle = (program: Command, choose: Choose): void => {
   const statusCommand = verb(program, 'status', 'what the supervisor is doing');
   statusCommand.action(() => choose(statusCommand, status));
   const doctorCommand = verb(program, 'doctor', 'what is wrong on this machine and in this home, and how to mend it');
-  doctorCommand
-    .addHelpText('after', helpFor('doctor'))
-    .action(() => choose(doctorCommand, (context) => doctor(context)));
+  doctorCommand.action(() => choose(doctorCommand, (context) => doctor(context)));
 };
 
 const addTalk = (program: Command, choose: Choose): void => {
@@ -56,7 +58,6 @@ const addTalk = (program: Command, choose: Choose): void => {
     .option('-r, --run <id>', 'only lines of that run; ids: tierclaw runs list')
     .option('-n, --lines <count>', 'how many of the last lines', countUpTo('lines', LINES_MAX), 50)
     .option('-f, --follow', 'go on with new lines as they come', false)
-    .addHelpText('after', helpFor('logs'))
     .action((options: LogsOptions) => choose(logsCommand, (context) => logs(context, options)));
 };
 
@@ -66,12 +67,10 @@ const addRuns = (program: Command, choose: Choose): void => {
   list
     .option('-g, --group <group>', 'only those of that group')
     .option('-n, --limit <count>', 'how many', countUpTo('runs', RUNS_MAX), 20)
-    .addHelpText('after', helpFor('runs list'))
     .action((options: RunsOptions) => choose(list, (context) => listRuns(context, options)));
   const show = verb(runs, 'show', 'one turn');
   show
     .argument('<id>', 'as `runs list` and the log name it')
-    .addHelpText('after', helpFor('runs show'))
     .action((id: string) => choose(show, (context) => showRun(context, id)));
 };
 
@@ -81,47 +80,6 @@ const addSpend = (program: Command, choose: Choose): void => {
     .option('-g, --group <group>', 'folder, id or name (default: all)')
     .option('-n, --days <count>', 'how many days, today among them', countUpTo('days', DAYS_MAX), 7)
     .action((options: SpendOptions) => choose(command, (context) => spend(context, options)));
-};
-
-const addDead = (program: Command, choose: Choose): void => {
-  const dead = program.command('dead').description('messages nobody answered, replies no network took');
-  const list = verb(dead, 'list', 'all of them, oldest first');
-  list
-    .option('-g, --group <group>', 'only those of that group')
-    .action((selection: DeadSelection) => choose(list, (context) => listDead(context, selection)));
-  const show = verb(dead, 'show', 'one, with its whole text and why');
-  show
-    .argument('<id>', 'as `dead list` names it')
-    .action((id: string) => choose(show, (context) => showDead(context, id)));
-  for (const [word, act, summary] of [
-    ['replay', replayDead, 'have them tried again, with all their attempts'],
-    ['drop', dropDead, 'give them up; their texts stay in the chat’s history'],
-  ] as const) {
-    const command = verb(dead, word, summary);
-    command
-      .argument('[ids...]', 'as `dead list` names them')
-      .option('-g, --group <group>', 'all of that group')
-      .option('--all', 'all there are')
-      .action((ids: string[], selection: DeadSelection) => choose(command, (context) => act(context, ids, selection)));
-  }
-};
-
-const addDb = (program: Command, choose: Choose): void => {
-  const db = program.command('db').description('the two databases and their backups');
-  const list = verb(db, 'list', 'the backups: when, why, how big, whether they can be used');
-  list.action(() => choose(list, listDb));
-  const check = verb(db, 'check', 'whether both databases are whole');
-  check.action(() => choose(check, checkDb));
-  const backup = verb(db, 'backup', 'back both up now');
-  backup.action(() => choose(backup, backupDb));
-  const restoring = verb(db, 'restore', 'put a backup in the place of a database; without --yes: show what that means');
-  restoring
-    .argument('<database>', 'state or messages')
-    .option('--backup <file>', 'which (default: the newest that can be used)')
-    .option('--yes', 'do it')
-    .action((name: string, options: RestoreOptions) =>
-      choose(restoring, (context) => restoreDb(context, name, options)),
-    );
 };
 
 const addPlan = (program: Command, choose: Choose): void => {
@@ -212,8 +170,23 @@ export const parseCommandLine = async (words: readonly string[]): Promise<Parsed
   };
   const program = new Command();
   configure(program, (text) => printed.push(text));
-  for (const add of [addLifecycle, addTalk, addRuns, addDead, addDb, addSpend, addPlan, addGroups, addImage])
+  for (const add of [
+    addLifecycle,
+    addTalk,
+    addRuns,
+    addDead,
+    addDb,
+    addSpend,
+    addSecrets,
+    addPlan,
+    addGroups,
+    addImage,
+    addAudit,
+    addRedteam,
+    addGc,
+  ])
     add(program, choose);
+  addExamples(program);
   try {
     await program.parseAsync([...words], { from: 'user' });
   } catch (thrown) {

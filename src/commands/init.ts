@@ -8,6 +8,7 @@ import { agentWorkspace, type Home } from '../home.ts';
 import { openStores, type Stores } from '../store/stores.ts';
 import type { CommandContext, CommandResult } from './context.ts';
 import { parseRegistration, registerGroup } from './groups-register.ts';
+import { hintFor } from './hints.ts';
 import { makeDirectory, makeFile, type Outcome } from './scaffold.ts';
 import { renderTable } from './table.ts';
 
@@ -77,13 +78,14 @@ const WORDS: Readonly<Record<Outcome, string>> = {
   mended: 'was there; others’ rights taken away',
 };
 
-const render = (home: Home, steps: readonly InitStep[]): string => {
+const render = ({ home, homeOption }: CommandContext, steps: readonly InitStep[]): string => {
   const rows = steps.map(({ what, outcome }) => [what, WORDS[outcome]]);
-  const next = 'next: edit groups/global/SOUL.md, then: tierclaw up --detach';
+  const next = hintFor('next: edit groups/global/SOUL.md, then: tierclaw up --detach', homeOption);
   return `home ${home.dir}\n${renderTable(rows, 2)}\n\n${next}`;
 };
 
-export const init = async ({ home }: CommandContext): Promise<CommandResult> => {
+export const init = async (context: CommandContext): Promise<CommandResult> => {
+  const { home } = context;
   const steps = await makeTree(home);
   const stores = openStores(home, Date.now);
   try {
@@ -91,5 +93,5 @@ export const init = async ({ home }: CommandContext): Promise<CommandResult> => 
   } finally {
     stores.close();
   }
-  return { text: render(home, steps), data: { home: home.dir, steps } };
+  return { text: render(context, steps), data: { home: home.dir, steps } };
 };

@@ -1,13 +1,15 @@
 /** `tierclaw logs`: the supervisor's log of this home, for a person or (with --json) as it was written. */
 import { existsSync } from 'node:fs';
+import { InvocationId } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
 import type { Home } from '../home.ts';
+import { logFile, oldLogFiles } from '../ops/log-files.ts';
 import type { CommandContext } from './context.ts';
 import { findGroup, withStores } from './groups-find.ts';
-import { logFile, oldLogFiles } from './logs-file.ts';
 import { followLines } from './logs-follow.ts';
 import { type LogTail, type TailRequest, tailLines } from './logs-read.ts';
 import { isOfGroup, isOfRun, renderLogLine } from './logs-render.ts';
+import { noRun } from './runs.ts';
 
 export interface LogsOptions {
   /** Name, folder or id of a group. */
@@ -25,6 +27,23 @@ const ofGroup = async (home: Home, asked: string): Promise<Accept> => {
   const group = await withStores(home, (stores) => findGroup(stores, asked));
   const names = new Set<string>([group.id, group.folder]);
   return (line) => isOfGroup(line, names);
+};
+
+/** In the database, which keeps runs longer than the log keeps their lines. */
+const isKnownRun = (home: Home, id: InvocationId): boolean | Promise<boolean> =>
+  existsSync(home.stateDatabase) && withStores(home, ({ invocations }) => invocations.get(id) !== null);
+
+/** What was asked for can't be a run at all. */
+const checkRun = (asked: string): InvocationId => {
+  const id = InvocationId.safeParse(asked.toUpperCase());
+  if (id.success) return id.data;
+  throw noRun(asked);
+};
+
+const sayNothing = async ({ home, screen }: CommandContext, { run, group }: LogsOptions): Promise<void> => {
+  if (run !== undefined && !(await isKnownRun(home, checkRun(run)))) throw noRun(run);
+  if (run !== undefined) screen.err('the log has no line of that run; what is kept of it: tierclaw runs show <id>\n');
+  else if (group !== undefined) screen.err('the log has no line of that group\n');
 };
 
 const filterFor = async (home: Home, { group, run }: LogsOptions): Promise<Accept> => {
@@ -52,6 +71,7 @@ const tailOfAll = async (home: Home, request: TailRequest): Promise<LogTail | nu
 export const logs = async (context: CommandContext, options: LogsOptions): Promise<null> => {
   const { home, json, screen } = context;
   const path = logFile(home);
+  if (options.run !== undefined) checkRun(options.run);
   const accept = await filterFor(home, options);
   const print = (line: string): void => screen.out(`${json ? line : renderLogLine(line)}\n`);
 
@@ -60,6 +80,7 @@ export const logs = async (context: CommandContext, options: LogsOptions): Promi
     throw new AppError({ code: 'not-found', message: `there is no log at ${path}`, hint: 'tierclaw up --detach' });
   }
   tail?.lines.forEach(print);
+  if (!options.follow && tail?.lines.length === 0) await sayNothing(context, options);
   if (!options.follow) return null;
   for await (const line of followLines(path, tail?.end ?? null, context.interruption())) {
     if (accept(line)) print(line);

@@ -1,5 +1,8 @@
 /** A plan as the tables of the design: what is mounted, what is limited, what may be asked for. Pure. */
+import type { SecretRef } from '../domain/credential-plan.ts';
+import type { Egress } from '../domain/egress.ts';
 import type { InvocationPlan, MountContent, PlannedMount } from '../domain/plan.ts';
+import { ROOT_PLACE } from '../domain/quota.ts';
 import { type TierLimits, type TierRights, tierRow } from '../domain/tiers.ts';
 import { formatBytes, formatCount, renderTable } from './table.ts';
 import { terminalLine } from './terminal.ts';
@@ -99,6 +102,12 @@ const limitRows = (plan: InvocationPlan): string[][] => {
   ];
 };
 
+const quotaRows = ({ quotas }: InvocationPlan): string[][] =>
+  quotas.map(({ place, bytes, files }) => [
+    place === ROOT_PLACE ? '/ (writable layer)' : place,
+    `${orUnlimited(bytes, formatBytes)}, ${orUnlimited(files, (count) => `${formatCount(count)} files`)}`,
+  ]);
+
 const WORDS: Readonly<Record<string, string>> = {
   true: 'yes',
   false: 'no',
@@ -133,12 +142,49 @@ const RIGHTS: Readonly<Record<keyof TierRights, string>> = {
   network: 'network',
 };
 
+/** Decided by the tier table already, and of no use before there is something that heeds them. */
+const NOT_YET: ReadonlySet<keyof TierRights> = new Set([
+  'databaseWrite',
+  'stagingOverrides',
+  'autoMemory',
+  'scheduleTasks',
+  'manageGroups',
+  'subAgents',
+  'browser',
+]);
+
+const rightText = (field: keyof TierRights, value: TierRights[keyof TierRights]): string => {
+  const text = WORDS[String(value)] ?? String(value);
+  return NOT_YET.has(field) && value !== false && value !== 'none' ? `${text}, once it is built` : text;
+};
+
 const isRight = (field: string): field is keyof TierRights => Object.hasOwn(RIGHTS, field);
 
 const rightRows = ({ rights }: InvocationPlan): string[][] =>
   Object.keys(RIGHTS)
     .filter(isRight)
-    .map((field) => [RIGHTS[field], WORDS[String(rights[field])] ?? String(rights[field])]);
+    .map((field) => [RIGHTS[field], rightText(field, rights[field])]);
+
+const HOSTS_SHOWN = 10;
+
+const hostsText = ({ policy, allow, deny }: Egress): string => {
+  if (policy === 'none') return 'nothing';
+  if (policy === 'public')
+    return `every public address${deny.length === 0 ? '' : `, but for ${deny.length} more ranges`}`;
+  const more = allow.length > HOSTS_SHOWN ? ` and ${allow.length - HOSTS_SHOWN} more` : '';
+  return allow.length === 0 ? 'nothing: the list is empty' : `${allow.slice(0, HOSTS_SHOWN).join(', ')}${more}`;
+};
+
+const networkRows = ({ egress }: InvocationPlan): string[][] => [
+  ['may reach', hostsText(egress)],
+  ...(egress.policy === 'none'
+    ? []
+    : [
+        ['ports', egress.ports.join(', ')],
+        ['connections', `${egress.connections} at once, ${egress.connectionsPerMinute} a minute`],
+        ['a turn', `${formatBytes(egress.bytesPerTurn)}, both ways together`],
+      ]),
+];
 
 const modelRows = ({ model }: InvocationPlan): string[][] => [
   ['provider', `${model.provider}, ${model.name}`],
@@ -146,6 +192,20 @@ const modelRows = ({ model }: InvocationPlan): string[][] => [
   ['one request', `${formatCount(model.maxTokens)} max tokens, ${formatBytes(model.bodyBytes)} body`],
   ['a day', `${orUnlimited(model.tokensPerDay, formatCount)} tokens, ${orUnlimited(model.usdPerDay, String)} USD`],
 ];
+
+const whose = ({ name, agent }: SecretRef): string => (agent === null ? name : `${name} of ${agent}`);
+
+/** Names and scopes; no value has ever been in a plan. */
+const credentialRows = ({ credentials: { routes, environment } }: InvocationPlan): string[][] => {
+  const rows = [
+    ...routes.map((route) => [
+      `/cred/${route.name}`,
+      `${route.methods.join(' ')} ${new URL(route.baseUrl).host}${new URL(route.baseUrl).pathname.replace(/\/$/, '')}: ${route.pathPrefixes.join(', ')} (${whose(route.secret)})`,
+    ]),
+    ...environment.map(({ variable, secret }) => [variable, `in the environment (${whose(secret)})`]),
+  ];
+  return rows.length === 0 ? [['none']] : rows;
+};
 
 const INDENT = 2;
 
@@ -163,8 +223,11 @@ export const renderPlan = (plan: InvocationPlan): string =>
     ]),
     section('Mounts', mountRows(plan)),
     section('Limits', limitRows(plan)),
+    section('Disk quotas', quotaRows(plan)),
     section('Rights', rightRows(plan)),
+    section('Network, through the gateway’s proxy', networkRows(plan)),
     section('Model', modelRows(plan)),
+    section('Credentials', credentialRows(plan)),
     section(
       'Tiles, in load order',
       plan.tiles.map((tile, at) => [`${at + 1}.`, tile]),

@@ -1,9 +1,9 @@
 /** `tierclaw runs list|show`: what turns have been, from the state database; no supervisor is needed. */
-import { GroupId, InvocationId } from '../domain/ids.ts';
+import { InvocationId } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
 import type { Stores } from '../store/stores.ts';
 import type { CommandContext, CommandResult } from './context.ts';
-import { findGroup, withStores } from './groups-find.ts';
+import { groupIdOf, withStores } from './groups-find.ts';
 import { type Run, renderRun, renderRuns } from './runs-table.ts';
 import { terminalLine } from './terminal.ts';
 
@@ -13,12 +13,6 @@ export interface RunsOptions {
   readonly limit: number;
 }
 
-/** The runs of a group outlive its registration: an id that nobody has any more is still an id. */
-const groupIdOf = (stores: Stores, asked: string): GroupId => {
-  const id = GroupId.safeParse(asked);
-  return id.success ? id.data : findGroup(stores, asked).id;
-};
-
 /** Newest first. */
 export const listRuns = ({ home }: CommandContext, { group, limit }: RunsOptions): Promise<CommandResult> =>
   withStores(home, (stores) => {
@@ -27,7 +21,7 @@ export const listRuns = ({ home }: CommandContext, { group, limit }: RunsOptions
     return { text: renderRuns(records, Date.now()), data: records };
   });
 
-const noRun = (asked: string): AppError =>
+export const noRun = (asked: string): AppError =>
   new AppError({
     code: 'not-found',
     message: `there is no run "${terminalLine(asked)}"; a run’s id is 26 letters and digits`,

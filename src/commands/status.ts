@@ -3,6 +3,7 @@ import type { StatusReport } from '../ops/control-protocol.ts';
 import { controlClient } from './client.ts';
 import type { CommandContext, CommandResult } from './context.ts';
 import { formatDuration, renderTable } from './table.ts';
+import { terminalLine } from './terminal.ts';
 
 const headRows = (report: StatusReport, nowMs: number): string[][] => {
   const { engine } = report;
@@ -12,7 +13,11 @@ const headRows = (report: StatusReport, nowMs: number): string[][] => {
     ['home', report.home],
     ['engine', engine === null ? 'not reachable' : `${engine.name} ${engine.version} (API ${engine.apiVersion})`],
     ['image', report.image],
+    ...(report.auditTrouble === undefined
+      ? []
+      : [['audit', `NO TURN STARTS: ${terminalLine(report.auditTrouble, 500)}`]]),
     ['provider', report.provider],
+    ...(report.lowDisks ?? []).map((low) => ['disk', `nearly full, no turn starts: ${terminalLine(low)}`]),
     ['turns', `${report.running.length} of at most ${report.concurrent} running, ${report.waiting.length} waiting`],
   ];
 };

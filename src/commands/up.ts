@@ -7,10 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { runDaemon } from '../daemon.ts';
 import { AppError, type ErrorCode, EXIT_STATUS } from '../errors.ts';
 import type { Home } from '../home.ts';
+import { logFile, rotateLog } from '../ops/log-files.ts';
 import { packageRoot } from '../package-root.ts';
 import { controlClient, isRunning } from './client.ts';
 import type { CommandContext, CommandResult } from './context.ts';
-import { logFile, rotateLog } from './logs-file.ts';
 import { renderLogLine } from './logs-render.ts';
 
 const ANSWERS_WITHIN_MS = 60_000;

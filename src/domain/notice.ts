@@ -21,6 +21,8 @@ export type PublicCause =
   | 'engine'
   | 'image'
   | 'config'
+  | 'no-room'
+  | 'audit'
   | null;
 
 const CAUSES: Readonly<Record<Exclude<PublicCause, null>, string>> = {
@@ -31,6 +33,8 @@ const CAUSES: Readonly<Record<Exclude<PublicCause, null>, string>> = {
   engine: 'the container engine does not answer',
   image: 'the agent image is missing',
   config: 'this installation is not set up right',
+  audit: 'what I do can’t be put on record, and I do nothing that isn’t',
+  'no-room': 'this chat’s files take up all the room that they may, and the operator has to make some',
 };
 
 export const noticeFor = (reason: Exclude<EndReason, 'completed'>, cause: PublicCause, invocation: string): string =>

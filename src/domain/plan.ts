@@ -2,6 +2,9 @@
  * The plan of one invocation: everything that decides about rights, as data. Made by `planInvocation` (pure), carried
  * out by `flow/stage.ts` and a runtime; nothing after it decides anything.
  */
+
+import type { PlannedCredentials } from './credential-plan.ts';
+import type { Egress } from './egress.ts';
 import type { AgentAlias, GroupFolder, GroupId, InvocationId } from './ids.ts';
 import type { TierLimits, TierModelCaps, TierName, TierRights } from './tiers.ts';
 import type { ToolName } from './tools.ts';
@@ -33,6 +36,16 @@ export interface PlannedMount {
 /** The tier's limits joined with the home's host-protection ceiling: what the container really gets. null: unlimited. */
 export type PlannedLimits = TierLimits;
 
+/** What one writable place may hold; null: no quota. */
+export interface PlannedQuota {
+  /** A writable mount's target, or `/`: the writable layer of the root filesystem. */
+  readonly place: string;
+  /** Bytes on disk. */
+  readonly bytes: number | null;
+  /** Entries of every kind. */
+  readonly files: number | null;
+}
+
 export interface InvocationPlan {
   readonly invocation: InvocationId;
   /** Identifies the home on this machine: its real path. */
@@ -42,8 +55,12 @@ export interface InvocationPlan {
   readonly tier: TierName;
   readonly mounts: readonly PlannedMount[];
   readonly limits: PlannedLimits;
+  readonly quotas: readonly PlannedQuota[];
   readonly rights: TierRights;
   readonly model: TierModelCaps & { readonly provider: string; readonly name: string };
+  readonly egress: Egress;
+  /** Names and scopes; the values are joined when the container is started, or a request goes out. */
+  readonly credentials: PlannedCredentials;
   readonly tiles: readonly string[];
   readonly tools: readonly ToolName[];
   /** uid = gid of the container's processes; never 0. */

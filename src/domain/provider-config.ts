@@ -1,7 +1,7 @@
 /** Model providers as the operator declares them. Pure. A key is named here, never written. */
 import { z } from 'zod';
 
-const SecretName = z
+export const SecretName = z
   .string()
   .regex(/^[A-Z][A-Z0-9_]{0,63}$/, 'the name of a secret in .env: A-Z, 0-9 and _')
   .describe('Names a secret in the home’s .env; the value itself never stands in this file.');

@@ -2,10 +2,13 @@
  * From a tier row and a group to the plan of one invocation, and from that plan to a container: pure. All that is
  * decided about rights is decided here.
  */
+import type { Credentials } from './credential-config.ts';
+import { planCredentials } from './credential-plan.ts';
 import type { Grant, Group } from './group.ts';
 import type { InvocationId } from './ids.ts';
 import { type PlanRoots, planMounts } from './mounts.ts';
 import { type ContainerSpec, type InvocationPlan, LABELS, type PlannedLimits } from './plan.ts';
+import { largestPlace, planQuotas } from './quota.ts';
 import type { TierLimits, TierRow } from './tiers.ts';
 import type { ToolName } from './tools.ts';
 
@@ -25,6 +28,8 @@ export interface PlanInput {
   readonly roots: PlanRoots;
   readonly ceiling: Ceiling;
   readonly model: { readonly provider: string; readonly name: string };
+  /** As the home declares them. */
+  readonly credentials: Credentials;
   readonly uid: number;
   readonly image: string;
 }
@@ -49,20 +54,28 @@ const toolsOf = (row: TierRow): ToolName[] => [
   ...(row.rights.fileTools ? FILE_TOOLS : []),
   'send_message',
   'send_file',
+  ...(row.egress.policy === 'none' ? [] : (['web_fetch'] as const)),
 ];
 
 export const planInvocation = (input: PlanInput): InvocationPlan => {
   const { group, row } = input;
+  const mounts = planMounts(row, input.roots, input.grants);
+  const quotas = planQuotas(row.quotas, mounts, row.limits.rootfs);
+  // No file can be of use that is larger than the largest place: the kernel keeps to that without any measuring.
+  const limits = { ...row.limits, fileBytes: lesser(row.limits.fileBytes, largestPlace(quotas)) };
   return {
     invocation: input.invocation,
     home: input.home,
     group: { id: group.id, folder: group.folder, name: group.name },
     agent: group.agent,
     tier: row.name,
-    mounts: planMounts(row, input.roots, input.grants),
-    limits: plannedLimits(row.limits, input.ceiling),
+    mounts,
+    limits: plannedLimits(limits, input.ceiling),
+    quotas,
     rights: row.rights,
     model: { ...row.model, ...input.model },
+    egress: row.egress,
+    credentials: planCredentials(input.credentials, { row, agent: group.agent, folder: group.folder }),
     tiles: row.tiles,
     tools: toolsOf(row),
     uid: input.uid,

@@ -4,6 +4,7 @@
  * this file and of its golden test.
  */
 import { z } from 'zod';
+import type { Egress } from './egress.ts';
 
 export const TIER_NAMES = ['main', 'trusted', 'untrusted'] as const;
 export const TierName = z.enum(TIER_NAMES);
@@ -16,6 +17,14 @@ export const SOLE_TIER: TierName = 'main';
 
 /** The folder of the shared memory, in a home and as `/workspace/trusted`. */
 export const SHARED_MEMORY_FOLDER = 'trusted';
+
+/**
+ * Sets of tiers that the red team names in what it expects: written out, never read off the table below, so that a row
+ * that gives too much is seen.
+ */
+export const EVERY_TIER: readonly TierName[] = TIER_NAMES;
+export const GUEST_TIERS: readonly TierName[] = ['trusted', 'untrusted'];
+export const OUTSIDER_TIERS: readonly TierName[] = ['untrusted'];
 
 export type MountMode = 'ro' | 'rw' | 'none';
 
@@ -82,12 +91,27 @@ export interface TierModelCaps {
   readonly usdPerDay: number | null;
 }
 
+/** What places that a container can write may hold (DESIGN §4), kept by measuring; null: no quota. */
+export interface TierQuotas {
+  /** Each writable directory that outlives the turn: bytes on disk, and entries of every kind. */
+  readonly mountBytes: number | null;
+  readonly mountFiles: number | null;
+  /** The turn's own exchange with the host. */
+  readonly ipcBytes: number | null;
+  readonly ipcFiles: number | null;
+  /** The writable layer of the root filesystem. */
+  readonly rootBytes: number | null;
+  readonly rootFiles: number | null;
+}
+
 export interface TierRow {
   readonly name: TierName;
   readonly mounts: TierMounts;
   readonly limits: TierLimits;
   readonly rights: TierRights;
   readonly model: TierModelCaps;
+  readonly egress: Egress;
+  readonly quotas: TierQuotas;
   /** Tiles in load order; a later one overrides an earlier one. The last is the tier's own and must be there. */
   readonly tiles: readonly string[];
 }
@@ -95,6 +119,7 @@ export interface TierRow {
 type Columns<T> = { readonly [K in keyof T]: Readonly<Record<TierName, T[K]>> };
 
 const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
 
 const MOUNTS: Columns<TierMounts> = {
   group: /*   */ { main: 'rw', /*       */ trusted: 'rw', /*       */ untrusted: 'ro' },
@@ -148,6 +173,29 @@ const MODEL: Columns<TierModelCaps> = {
   usdPerDay: { main: 10, trusted: 10, untrusted: 1 },
 };
 
+/** The web's ports; any address that is plainly public. */
+const WEB_PORTS = [80, 443] as const;
+
+const EGRESS: Columns<Egress> = {
+  policy: { main: 'public', trusted: 'public', untrusted: 'public' },
+  allow: { main: [], trusted: [], untrusted: [] },
+  ports: { main: WEB_PORTS, trusted: WEB_PORTS, untrusted: WEB_PORTS },
+  deny: { main: [], trusted: [], untrusted: [] },
+  connections: { main: 48, trusted: 48, untrusted: 24 },
+  connectionsPerMinute: { main: 1200, trusted: 1200, untrusted: 240 },
+  bytesPerTurn: { main: 4096 * MIB, trusted: 4096 * MIB, untrusted: 128 * MIB },
+};
+
+/** Where the untrusted tier has no such place, the quota is what one would get that was made writable by mistake. */
+const QUOTAS: Columns<TierQuotas> = {
+  mountBytes: { main: 20 * GIB, trusted: 5 * GIB, untrusted: 64 * MIB },
+  mountFiles: { main: 1_000_000, trusted: 500_000, untrusted: 2_000 },
+  ipcBytes: { main: 256 * MIB, trusted: 256 * MIB, untrusted: 64 * MIB },
+  ipcFiles: { main: 4_000, trusted: 4_000, untrusted: 2_000 },
+  rootBytes: { main: 20 * GIB, trusted: 5 * GIB, untrusted: 64 * MIB },
+  rootFiles: { main: 1_000_000, trusted: 500_000, untrusted: 2_000 },
+};
+
 const TILES: Readonly<Record<TierName, readonly string[]>> = {
   main: ['core', 'trusted', 'admin'],
   trusted: ['core', 'trusted'],
@@ -168,6 +216,8 @@ const rowOf = (name: TierName): TierRow => ({
   limits: column(LIMITS, name),
   rights: column(RIGHTS, name),
   model: column(MODEL, name),
+  quotas: column(QUOTAS, name),
+  egress: column(EGRESS, name),
   tiles: TILES[name],
 });
 

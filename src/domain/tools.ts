@@ -8,5 +8,6 @@ export const TOOL_NAMES = [
   'grep',
   'send_message',
   'send_file',
+  'web_fetch',
 ] as const;
 export type ToolName = (typeof TOOL_NAMES)[number];

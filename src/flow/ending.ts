@@ -6,6 +6,7 @@ import type { RunnerFrame } from '../protocol.ts';
 import type { ExitReport } from '../runtimes/runtime.ts';
 import type { RetryRule, Settlement } from '../store/inbound.ts';
 import type { CancelReason } from './queue.ts';
+import type { DiskEnd } from './quota-places.ts';
 
 export interface Ending {
   readonly reason: EndReason;
@@ -17,7 +18,7 @@ export interface Ending {
 }
 
 const causeOf = ({ code }: AppError): PublicCause =>
-  code === 'engine' || code === 'image' || code === 'config' ? code : null;
+  code === 'engine' || code === 'image' || code === 'config' || code === 'audit' ? code : null;
 
 /** The supervisor could not carry the turn out. */
 export const endingOfFailure = (thrown: unknown): Ending => {
@@ -62,15 +63,24 @@ export const endingOfCancel = (reason: CancelReason, streamed: string | null): E
   text: streamed,
 });
 
-const PASSING: ReadonlySet<PublicCause> = new Set(['engine', 'provider-busy', 'provider-down']);
+/** A writable place holds more than it may. `full`: it did before the turn began, and nothing was done. */
+export const endingOfDisk = ({ kind, detail }: DiskEnd, streamed: string | null): Ending => ({
+  reason: 'disk',
+  detail,
+  cause: kind === 'full' ? 'no-room' : null,
+  text: streamed,
+});
+
+const PASSING: ReadonlySet<PublicCause> = new Set(['engine', 'audit', 'provider-busy', 'provider-down']);
 
 /**
- * What becomes of a turn's messages. Trouble with engine or provider may pass, so they are tried again, unless the
+ * What becomes of a turn's messages. Trouble with engine, audit trail or provider may pass, so they are tried again, unless the
  * agent has spoken already: it would say it twice. What the operator can mend becomes a dead letter; the rest is over.
  */
 export const outcomeOf = (ending: Ending, rule: RetryRule, hasSpoken: boolean): Settlement['outcome'] => {
   const error = ending.detail ?? ending.reason;
   if (ending.reason === 'completed') return { kind: 'done' };
   if (PASSING.has(ending.cause) && !hasSpoken) return { kind: 'retry', rule, error };
-  return PASSING.has(ending.cause) || ending.reason === 'failed' ? { kind: 'dead', error } : { kind: 'failed' };
+  const isKept = PASSING.has(ending.cause) || ending.cause === 'no-room' || ending.reason === 'failed';
+  return isKept ? { kind: 'dead', error } : { kind: 'failed' };
 };

@@ -13,6 +13,7 @@ const NOISE_CHARS_MAX = 500;
 /** Of one frame: twice what the fullest transcript frame of the runner has, and some 20 ms to parse and check. */
 const SHAPE_BOUNDS = { depth: 64, parts: 10_000 } as const;
 const NEWLINE = 0x0a;
+const DECODER = new TextDecoder('utf-8', { fatal: false });
 
 export interface FrameSink {
   frame(frame: RunnerFrame): void;
@@ -31,9 +32,20 @@ const parseLine = (line: string): RunnerFrame | null => {
   }
 };
 
-/** Returns the function that takes the stream's chunks; it never throws. */
-export const createFrameReader = (sink: FrameSink): ((chunk: Buffer) => void) => {
-  const decoder = new TextDecoder('utf-8', { fatal: false });
+/** A whole line: a frame, noise, or nothing. */
+const handOn = (bytes: Buffer, sink: FrameSink): void => {
+  const line = DECODER.decode(bytes).trim();
+  if (line === '') return;
+  const frame = isSimple(bytes, SHAPE_BOUNDS) ? parseLine(line) : null;
+  if (frame === null) sink.noise(line.slice(0, NOISE_CHARS_MAX));
+  else sink.frame(frame);
+};
+
+/**
+ * Returns the function that takes the stream's chunks; it never throws. It stops after a line where there is no more
+ * time, and says how many bytes of the chunk it has taken.
+ */
+export const createFrameReader = (sink: FrameSink): ((chunk: Buffer, hasTime?: () => boolean) => number) => {
   let pieces: Buffer[] = [];
   let pending = 0;
   let total = 0;
@@ -41,6 +53,7 @@ export const createFrameReader = (sink: FrameSink): ((chunk: Buffer) => void) =>
   let over = false;
 
   const overflow = (detail: string): void => {
+    if (over) return;
     over = true;
     pieces = [];
     sink.overflow(detail);
@@ -49,13 +62,9 @@ export const createFrameReader = (sink: FrameSink): ((chunk: Buffer) => void) =>
   const endLine = (): void => {
     lines += 1;
     const bytes = Buffer.concat(pieces);
-    const line = decoder.decode(bytes).trim();
     pieces = [];
     pending = 0;
-    if (line === '') return;
-    const frame = isSimple(bytes, SHAPE_BOUNDS) ? parseLine(line) : null;
-    if (frame === null) sink.noise(line.slice(0, NOISE_CHARS_MAX));
-    else sink.frame(frame);
+    handOn(bytes, sink);
   };
 
   const keep = (piece: Buffer): void => {
@@ -64,17 +73,22 @@ export const createFrameReader = (sink: FrameSink): ((chunk: Buffer) => void) =>
     else pieces.push(piece);
   };
 
-  return (chunk) => {
-    if (over) return;
-    total += chunk.length;
+  const count = (bytes: number): number => {
+    total += bytes;
     if (total > TURN_OUTPUT_BYTES_MAX) overflow(`more than ${TURN_OUTPUT_BYTES_MAX} bytes of output`);
+    return bytes;
+  };
+
+  return (chunk, hasTime = () => true) => {
     let from = 0;
     for (let at = chunk.indexOf(NEWLINE); at !== -1 && !over; at = chunk.indexOf(NEWLINE, from)) {
       keep(chunk.subarray(from, at));
       if (!over) endLine();
       if (lines > TURN_LINES_MAX) overflow(`more than ${TURN_LINES_MAX} lines of output`);
       from = at + 1;
+      if (!hasTime()) return count(from);
     }
     if (!over && from < chunk.length) keep(Buffer.from(chunk.subarray(from)));
+    return count(chunk.length);
   };
 };

@@ -29,6 +29,21 @@ export interface InitInput {
 /** Tokens of one answer: what a turn asks for by itself; the tier's cap is the most it could ask for. */
 const ANSWER_TOKENS = 8_000;
 
+/** Names and scopes; nothing where there is nothing to tell. */
+const credentialsOf = ({ credentials: { routes, environment } }: InvocationPlan): Pick<InitFrame, 'credentials'> =>
+  routes.length + environment.length === 0
+    ? {}
+    : {
+        credentials: {
+          routes: routes.map(({ name, methods, pathPrefixes }) => ({
+            name,
+            methods: [...methods],
+            pathPrefixes: [...pathPrefixes],
+          })),
+          environment: environment.map(({ variable }) => variable),
+        },
+      };
+
 export const initFrame = ({ plan, settings, instructions, transcript, messages }: InitInput): InitFrame => ({
   type: 'init',
   invocation: plan.invocation,
@@ -41,6 +56,7 @@ export const initFrame = ({ plan, settings, instructions, transcript, messages }
     maxTokens: Math.min(ANSWER_TOKENS, plan.model.maxTokens),
   },
   tools: [...plan.tools],
+  ...credentialsOf(plan),
   transcript: [...transcript],
   messages: messages.map(promptMessage),
   limits: {

@@ -12,7 +12,8 @@ import type { GatewaySession } from '../gateway/gateway.ts';
 import { turnDirectories } from '../home.ts';
 import { encodeFrame, type TranscriptEntry } from '../protocol.ts';
 import type { RunningContainer } from '../runtimes/runtime.ts';
-import { type Ending, endingOfExit, endingOfFailure } from './ending.ts';
+import { credentialEnvironment } from './credential-environment.ts';
+import { type Ending, endingOfDisk, endingOfExit, endingOfFailure } from './ending.ts';
 import { initFrame } from './init.ts';
 import {
   beginLife,
@@ -21,8 +22,12 @@ import {
   type LauncherDeps,
   type LaunchRequest,
   type Life,
+  type LifeDeps,
   watchLimits,
 } from './life.ts';
+import { createPace } from './pace.ts';
+import type { DiskEnd } from './quota.ts';
+import { cleanedEnding } from './redaction.ts';
 import { type Staged, stage } from './stage.ts';
 
 /** TERM, then this long, then KILL. */
@@ -60,8 +65,33 @@ interface Opened {
   readonly session: GatewaySession;
 }
 
+/** What isn't on record doesn't run. Throws AppError `audit`. */
+const putOnRecord = ({ audit }: LauncherDeps, { plan, turn, messages }: LaunchRequest): void => {
+  const { group, invocation, tier, agent, image } = plan;
+  const { session } = turn;
+  audit.record({
+    kind: 'turn-started',
+    group: group.id,
+    invocation,
+    tier,
+    agent,
+    session,
+    image,
+    messages: messages.length,
+  });
+};
+
+/** From here until the container is gone. */
+const watchDisk = (deps: LauncherDeps, life: Life): void => {
+  const end = (why: DiskEnd): void => life.end(endingOfDisk(why, life.listener.streamed()));
+  const watch = deps.disk.watch({ plan: life.request.plan, end });
+  life.parts.disk = watch;
+  life.cleanups.push(async () => watch.close());
+};
+
 const open = async (deps: LauncherDeps, life: Life): Promise<Opened> => {
   const { plan, acceptedAt, mark } = life.request;
+  putOnRecord(deps, life.request);
   const directories = turnDirectories(deps.home, plan.group.folder, plan.invocation);
   life.cleanups.push(async () => {
     for (const path of Object.values(directories)) await discardTree(path, deps.home.trash);
@@ -74,6 +104,9 @@ const open = async (deps: LauncherDeps, life: Life): Promise<Opened> => {
     provider: plan.model.provider,
     models: deps.models,
     caps: plan.model,
+    tier: plan.tier,
+    egress: plan.egress,
+    credentials: plan.credentials.routes,
   });
   life.parts.session = session;
   life.cleanups.push(async () => {
@@ -89,6 +122,7 @@ const open = async (deps: LauncherDeps, life: Life): Promise<Opened> => {
     },
     flooded: (detail) => life.end({ reason: 'disk', detail, cause: null, text: life.listener.streamed() }),
   });
+  watchDisk(deps, life);
   life.parts.inbox = inbox;
   life.cleanups.push(() => inbox.close());
   mark('stagedMs');
@@ -101,9 +135,14 @@ const start = async (deps: LauncherDeps, life: Life): Promise<RunningContainer> 
   const enter = (state: InvocationState) =>
     deps.stores.whenFree(() => deps.stores.invocations.update(plan.invocation, { state }));
   await enter('starting');
-  const container = await deps.runtime.start(containerSpec(plan), life.listener.sink);
+  const spec = containerSpec(plan);
+  // Not a moment earlier: no plan, record or label has ever held a value.
+  const env = { ...credentialEnvironment(plan, deps), ...spec.env };
+  const container = await deps.runtime.start({ ...spec, env }, life.listener.sink);
   life.parts.container = container;
-  life.cleanups.push(() => container.remove(STOP_GRACE_MS));
+  life.parts.disk?.attach(container);
+  // Whoever fills a disk goes on with it for as long as he lives.
+  life.cleanups.push(({ reason }) => container.remove(reason === 'disk' ? 0 : STOP_GRACE_MS));
   mark('startedMs');
   life.news({ kind: 'started' });
   await enter('running');
@@ -125,15 +164,18 @@ const converse = (life: Life, { session, staged }: Opened, container: RunningCon
     life.news({ kind: 'thinking' });
   });
   staged.store.then((made) => (made.ok ? undefined : life.end(endingOfFailure(made.error))));
-  container.exited.then((report) => life.end(endingOfExit(report, life.listener.streamed())));
+  container.exited.then(async (report) => {
+    await life.listener.settled(); // Its last words may say how it ended.
+    life.end(endingOfExit(report, life.listener.streamed()));
+  });
   const stop = (): void => container.write(encodeFrame({ type: 'stop', reason: 'cancelled' }));
   turn.cancelled.addEventListener('abort', stop, { once: true });
 };
 
-const unwind = async (cleanups: readonly Cleanup[], logger: Logger): Promise<void> => {
+const unwind = async (cleanups: readonly Cleanup[], ending: Ending, logger: Logger): Promise<void> => {
   for (const cleanup of [...cleanups].reverse()) {
     // Each step must run whatever the one before it met; what is left behind, the next sweep removes.
-    await cleanup().catch((err: unknown) => logger.error({ err }, 'a turn could not be cleaned up'));
+    await cleanup(ending).catch((err: unknown) => logger.error({ err }, 'a turn could not be cleaned up'));
   }
 };
 
@@ -141,31 +183,36 @@ const live = async (deps: LauncherDeps, life: Life, ending: Promise<Ending>): Pr
   try {
     const opened = await open(deps, life);
     const container = await start(deps, life);
-    container.write(initOf(deps, life.request, opened.staged.instructions));
+    const warning = (await life.parts.disk?.warning()) ?? '';
+    container.write(initOf(deps, life.request, opened.staged.instructions + warning));
     converse(life, opened, container);
     life.request.onOpen();
   } catch (thrown) {
     life.end(endingOfFailure(thrown));
   }
-  await ending;
+  const ended = await ending;
   // What it still prints is nobody's business, and a flood of it would cost the event loop until it is gone.
   life.parts.container?.discardOutput();
-  await unwind(life.cleanups, deps.logger);
+  life.listener.discard();
+  await unwind(life.cleanups, ended, deps.logger);
 };
 
-export const createLauncher =
-  (deps: LauncherDeps): Launcher =>
-  (request) => {
-    const { promise, end } = firstEnding();
-    const life = beginLife(deps, request, end);
-    const unwatch = watchLimits(life);
-    life.news({ kind: 'queued' });
-    return {
-      ending: promise,
-      gone: live(deps, life, promise).finally(unwatch),
-      transcript: life.listener.transcript,
-      offer: life.followUps.offer,
-      untouched: life.followUps.untouched,
-      hasSpoken: () => life.parts.hasSpoken,
-    };
+const launch = (deps: LifeDeps, request: LaunchRequest): Launch => {
+  const { promise, end } = firstEnding();
+  const life = beginLife(deps, request, (ending) => end(cleanedEnding(ending, deps.secrets)));
+  const unwatch = watchLimits(life);
+  life.news({ kind: 'queued' });
+  return {
+    ending: promise,
+    gone: live(deps, life, promise).finally(unwatch),
+    transcript: life.listener.transcript,
+    offer: life.followUps.offer,
+    untouched: life.followUps.untouched,
+    hasSpoken: () => life.parts.hasSpoken,
   };
+};
+
+export const createLauncher = (deps: LauncherDeps): Launcher => {
+  const shared: LifeDeps = { ...deps, pace: createPace() };
+  return (request) => launch(shared, request);
+};

@@ -2,6 +2,7 @@
  * One launch while it lasts: what it was asked, what it has opened, how it is ended. Invariant: the first ending wins.
  */
 import type { Logger } from 'pino';
+import type { Audit } from '../audit.ts';
 import type { TurnNews } from '../channels/channel.ts';
 import type { InvocationId } from '../domain/ids.ts';
 import type { Timings } from '../domain/invocation.ts';
@@ -10,6 +11,7 @@ import type { InvocationPlan } from '../domain/plan.ts';
 import type { Gateway, GatewaySession } from '../gateway/gateway.ts';
 import { type Home, turnDirectories } from '../home.ts';
 import type { RunningContainer, Runtime } from '../runtimes/runtime.ts';
+import type { Secrets } from '../secrets.ts';
 import { RECEIPTS_MAX } from '../store/receipts.ts';
 import type { Stores } from '../store/stores.ts';
 import { type Ending, endingOfCancel, endingOfTimeout } from './ending.ts';
@@ -18,7 +20,9 @@ import { createFollowUps, type FollowUps } from './follow-ups.ts';
 import type { TurnSettings } from './init.ts';
 import type { Inbox } from './ipc.ts';
 import { createListener, type Listener, type ListenerOptions } from './listen.ts';
+import type { Pace } from './pace.ts';
 import type { CancelReason, Turn } from './queue.ts';
+import type { DiskGuard, DiskWatch } from './quota.ts';
 import { type StageDeps, stageStores } from './stage.ts';
 import type { InboxOpener } from './turn-inbox.ts';
 
@@ -38,11 +42,15 @@ export interface LaunchRequest {
 export interface LauncherDeps {
   readonly home: Home;
   readonly stores: Stores;
+  readonly audit: Audit;
+  /** Of all; a container is given those alone that its plan names. */
+  readonly secrets: Secrets;
   readonly runtime: Runtime;
   readonly gateway: Gateway;
   /** Of the home's provider: what turns may ask for. */
   readonly models: readonly string[];
   readonly openInbox: InboxOpener;
+  readonly disk: DiskGuard;
   readonly staging: StageDeps;
   readonly settings: TurnSettings;
   readonly feed: Feed;
@@ -51,7 +59,12 @@ export interface LauncherDeps {
   readonly logger: Logger;
 }
 
-export type Cleanup = () => Promise<void>;
+export interface LifeDeps extends LauncherDeps {
+  readonly pace: Pace;
+}
+
+/** Told how the turn has ended. */
+export type Cleanup = (ending: Ending) => Promise<void>;
 
 /** One launch while it lasts. */
 export interface Life {
@@ -64,6 +77,7 @@ export interface Life {
     container: RunningContainer | null;
     inbox: Inbox | null;
     session: GatewaySession | null;
+    disk: DiskWatch | null;
     hasSpoken: boolean;
   };
   readonly news: (news: TurnNews) => void;
@@ -124,14 +138,15 @@ const receiptKeeper = ({ stores, logger }: LauncherDeps, invocation: InvocationI
   };
 };
 
-export const beginLife = (deps: LauncherDeps, request: LaunchRequest, end: Life['end']): Life => {
+export const beginLife = (deps: LifeDeps, request: LaunchRequest, end: Life['end']): Life => {
   const { group: chat, invocation } = request.turn;
-  const parts: Life['parts'] = { container: null, inbox: null, session: null, hasSpoken: false };
+  const parts: Life['parts'] = { container: null, inbox: null, session: null, disk: null, hasSpoken: false };
   const followUps = followUpsOf(deps, request, parts);
   const news: Life['news'] = (item) => deps.feed.publish({ chat, invocation, event: { kind: 'news', news: item } });
   const acknowledged = (ids: readonly string[]): void => request.onTaken(followUps.acknowledge(ids));
   const keep = receiptKeeper(deps, invocation);
   const blamed: Life['end'] = (ending) => end(blame(ending, parts.session));
-  const listener = createListener({ logger: deps.logger, news, keep, acknowledged, end: blamed });
+  const { logger, secrets, pace } = deps;
+  const listener = createListener({ logger, secrets, pace, news, keep, acknowledged, end: blamed });
   return { request, listener, followUps, parts, cleanups: [], news, end };
 };

@@ -11,6 +11,9 @@ import type { OutputSink } from '../runtimes/runtime.ts';
 import type { Receipt } from '../store/receipts.ts';
 import { type Ending, endingOfError } from './ending.ts';
 import { createFrameReader, TURN_OUTPUT_BYTES_MAX } from './frames.ts';
+import { createPace, type Pace } from './pace.ts';
+import { createPacedReader } from './paced-reader.ts';
+import { cleaned, createTextFilter, type Redaction } from './redaction.ts';
 
 /** A turn's own part of the transcript: beyond it the turn goes on, but is kept no further. */
 const TRANSCRIPT_ENTRIES_MAX = 1_000;
@@ -24,6 +27,7 @@ const DETAIL_CHARS_MAX = 1_000;
 
 export interface ListenerOptions {
   readonly logger: Logger;
+  readonly secrets: Redaction;
   readonly news: (news: TurnNews) => void;
   /** Keeps one tool call; false: this turn has its fill, and no more are kept. */
   readonly keep: (receipt: Receipt) => boolean;
@@ -31,6 +35,8 @@ export interface ListenerOptions {
   readonly acknowledged: (ids: readonly string[]) => void;
   /** The first call counts. */
   readonly end: (ending: Ending) => void;
+  /** Shared by all turns; default: one of its own. */
+  readonly pace?: Pace;
 }
 
 export interface Listener {
@@ -38,6 +44,10 @@ export interface Listener {
   /** What has been streamed so far, without what is internal; null: nothing. */
   streamed(): string | null;
   transcript(): readonly TranscriptEntry[];
+  /** All that has come up to now has been read. Never rejects. */
+  settled(): Promise<void>;
+  /** What waits to be read, and what comes, is thrown away. */
+  discard(): void;
 }
 
 const visible = (text: string): string | null => {
@@ -84,18 +94,24 @@ const createReceipts = ({ logger, keep }: Pick<ListenerOptions, 'logger' | 'keep
   };
 };
 
-/** What the agent says while it says it, without what is internal. */
-const createSpeech = (news: ListenerOptions['news'], overflow: (detail: string) => void) => {
+/** What the agent says while it says it, without what is internal and without secrets. */
+const createSpeech = ({ news, secrets }: ListenerOptions, overflow: (detail: string) => void) => {
   const stripper = createInternalStripper();
+  const filter = createTextFilter(secrets);
   let said = '';
+  const say = (text: string): void => {
+    const shown = text.slice(0, SPEECH_CHARS_MAX - said.length);
+    if (shown === '') return;
+    said += shown;
+    news({ kind: 'text', delta: shown });
+  };
   return {
     push: (delta: string): void => {
       if (said.length >= SPEECH_CHARS_MAX) return void overflow(`more than ${SPEECH_CHARS_MAX} characters of text`);
-      const shown = stripper.push(delta).slice(0, SPEECH_CHARS_MAX - said.length);
-      if (shown === '') return;
-      said += shown;
-      news({ kind: 'text', delta: shown });
+      say(filter.push(stripper.push(delta)));
     },
+    /** Nothing more comes: what might have been the beginning of a secret is said. */
+    finish: (): void => say(filter.end()),
     soFar: (): string | null => visible(said),
   };
 };
@@ -110,7 +126,8 @@ const createErrorStream = (noise: (stream: string, text: string) => void, overfl
   };
 };
 
-export const createListener = ({ logger, news, keep, acknowledged, end }: ListenerOptions): Listener => {
+export const createListener = (options: ListenerOptions): Listener => {
+  const { logger, secrets, news, keep, acknowledged, end } = options;
   const transcript = createTranscript();
   const noise = createNoiseLog(logger);
   let over = false;
@@ -119,20 +136,25 @@ export const createListener = ({ logger, news, keep, acknowledged, end }: Listen
     if (!over) end({ reason: 'output', detail, cause: null, text: speech.soFar() });
     over = true;
   };
-  const speech = createSpeech(news, overflow);
+  const speech = createSpeech(options, overflow);
   const receipt = createReceipts({ logger, keep });
 
   const onFrame: { readonly [T in RunnerFrame['type']]: (frame: Extract<RunnerFrame, { type: T }>) => void } = {
     ready: () => {},
     ack: ({ ids }) => acknowledged(ids),
-    progress: ({ note }) => news({ kind: 'progress', note }),
+    progress: ({ note }) => news({ kind: 'progress', note: secrets.redact(note) }),
     text: ({ delta }) => speech.push(delta),
-    transcript: ({ entries }) => transcript.add(entries),
+    transcript: ({ entries }) => transcript.add(cleaned(entries, secrets)),
     usage: (frame) => logger.debug({ claimed: frame }, 'usage as the runner counts it'),
-    receipt,
-    result: ({ text }) => end({ reason: 'completed', detail: null, cause: null, text: visible(text) }),
-    error: (frame) =>
-      end(endingOfError({ ...frame, message: forLog(frame.message, DETAIL_CHARS_MAX) }, speech.soFar())),
+    receipt: (frame) => receipt(cleaned(frame, secrets)),
+    result: ({ text }) => {
+      speech.finish();
+      end({ reason: 'completed', detail: null, cause: null, text: visible(text) });
+    },
+    error: (frame) => {
+      const message = forLog(secrets.redact(frame.message), DETAIL_CHARS_MAX);
+      end(endingOfError({ ...frame, message }, speech.soFar()));
+    },
   };
 
   const read = createFrameReader({
@@ -142,9 +164,13 @@ export const createListener = ({ logger, news, keep, acknowledged, end }: Listen
     overflow,
   });
 
+  const { pace = createPace() } = options;
+  const reader = createPacedReader({ pace, read, overflow, clock: () => performance.now() });
   return {
-    sink: { stdout: read, stderr: createErrorStream(noise, overflow) },
+    sink: { stdout: (chunk) => reader.push(chunk), stderr: createErrorStream(noise, overflow) },
     streamed: speech.soFar,
     transcript: transcript.entries,
+    settled: () => reader.settled(),
+    discard: () => reader.discard(),
   };
 };

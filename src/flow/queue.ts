@@ -42,6 +42,8 @@ export interface QueueOptions {
   /** Sessions with messages to answer, in the order of their oldest message. */
   readonly waiting: () => readonly WaitingSession[];
   readonly newInvocation: () => InvocationId;
+  /** True: no turn may start for it now, and it is asked again later. Only asked where one would start. */
+  readonly isHeld?: (waiting: WaitingSession) => boolean;
   /** Runs one turn to its end, cleanup included. */
   readonly run: (turn: Turn) => Promise<void>;
   /** Messages wait for the session of a turn that runs: it may take them in. */
@@ -147,7 +149,8 @@ class RoundRobinQueue implements Queue {
     // A stable sort: among those never served, the longest waiting stays first.
     const order = [...idle].sort((a, b) => lastServed(a) - lastServed(b));
     const free = Math.max(0, this.#options.concurrent - this.#running().length);
-    for (const waiting of order.slice(0, free)) this.#start(waiting);
+    const isHeld = this.#options.isHeld ?? (() => false);
+    for (const waiting of order.slice(0, free)) if (!isHeld(waiting)) this.#start(waiting);
   }
 
   #start({ group, session }: WaitingSession): void {

@@ -8,6 +8,7 @@ import { type GroupId, InvocationId } from '../domain/ids.ts';
 import { stripInternal } from '../domain/internal-text.ts';
 import type { SentFile } from '../domain/message.ts';
 import { AppError, toAppError } from '../errors.ts';
+import type { Secrets } from '../secrets.ts';
 import type { OutboxRow } from '../store/outbox.ts';
 import type { Stores } from '../store/stores.ts';
 import { carryFile, textWithFile } from './send-file-carry.ts';
@@ -44,6 +45,7 @@ export interface ReplierOptions {
   readonly stores: Stores;
   readonly channels: ReadonlyMap<string, Channel>;
   readonly shelf: Shelf;
+  readonly secrets: Pick<Secrets, 'redact'>;
   readonly clock: () => number;
   readonly logger: Logger;
 }
@@ -73,8 +75,11 @@ class OutboxReplier implements Replier {
   }
 
   post(reply: Reply): Posted | null {
-    const text = stripInternal(reply.text).trim();
-    const { chat, invocation, file } = reply;
+    const { redact } = this.#options.secrets;
+    // Afterwards: what is internal may stand in the middle of a secret.
+    const text = redact(stripInternal(reply.text).trim());
+    const { chat, invocation } = reply;
+    const file = reply.file && { ...reply.file, name: redact(reply.file.name) };
     if (text === '' && file === undefined) return null;
     const id = this.#options.stores.outbox.add({ invocation, chat, text, file });
     this.#underWay.add(id);

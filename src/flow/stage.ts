@@ -55,10 +55,23 @@ const readPlanted = async (directory: string, name: string): Promise<Found<strin
   }
 };
 
+interface Staging {
+  readonly plan: InvocationPlan;
+  readonly home: Home;
+  readonly audit: Audit;
+}
+
+const recordRefusal = ({ plan, audit }: Staging, detail: string): void => {
+  const { group, invocation, tier } = plan;
+  audit.record({ kind: 'instructions-refused', group: group.id, invocation, tier, detail });
+};
+
 /** A text of the home's own: a turn doesn't go on without it when something else stands in its place. */
-const readRequired = async (directory: string, name: string): Promise<string | null> => {
+const readRequired = async (staging: Staging, name: string): Promise<string | null> => {
+  const directory = staging.home.global;
   const read = await readPlanted(directory, name);
   if (read.ok) return read.value;
+  recordRefusal(staging, read.detail);
   throw new AppError({
     code: 'config',
     message: `${join(directory, name)} can't be used: ${read.detail}`,
@@ -66,9 +79,10 @@ const readRequired = async (directory: string, name: string): Promise<string | n
   });
 };
 
-const persona = async (plan: InvocationPlan, home: Home): Promise<string> => {
+const persona = async (staging: Staging): Promise<string> => {
+  const { plan, home } = staging;
   const name = plan.rights.persona === 'public' ? 'SOUL-untrusted.md' : 'SOUL.md';
-  const text = await readRequired(home.global, name);
+  const text = await readRequired(staging, name);
   if (text !== null && text.trim() !== '') return text;
   throw new AppError({
     code: 'config',
@@ -135,28 +149,27 @@ const stageMount = async (plan: InvocationPlan, mount: PlannedMount, publicPerso
  * The group's own instructions lie where its container sees them, and may have written them: what stands in their
  * place is not read, on record and said to the agent; the chat is not to be silenced by it.
  */
-const groupInstructions = async (plan: InvocationPlan, audit: Audit): Promise<string | null> => {
-  const { mounts, group, invocation, tier } = plan;
-  const place = toHost(mounts, '/workspace/group');
+const groupInstructions = async (staging: Staging): Promise<string | null> => {
+  const place = toHost(staging.plan.mounts, '/workspace/group');
   if (!place.ok) return null;
   const read = await readPlanted(place.host, 'CLAUDE.md');
   if (read.ok) return read.value;
-  audit.record({ kind: 'instructions-refused', group: group.id, invocation, tier, detail: read.detail });
+  recordRefusal(staging, read.detail);
   return `The instructions in /workspace/group could not be used: ${read.detail}.`;
 };
 
 const instructionsOf = async (plan: InvocationPlan, deps: StageDeps, tiles: ComposedTiles): Promise<string> =>
   composeInstructions(tierRow(plan.tier), {
     trustWarning: deps.trustWarning,
-    persona: await persona(plan, deps.home),
-    home: await readRequired(deps.home.global, 'CLAUDE.md'),
+    persona: await persona({ ...deps, plan }),
+    home: await readRequired({ ...deps, plan }, 'CLAUDE.md'),
     rules: tiles.rules,
-    group: await groupInstructions(plan, deps.audit),
+    group: await groupInstructions({ ...deps, plan }),
   });
 
 export const stage = async (request: StageRequest, deps: StageDeps): Promise<Staged> => {
   const { plan, directories } = request;
-  const [tiles, speaksAs] = await Promise.all([deps.tiles.compose(tierRow(plan.tier)), persona(plan, deps.home)]);
+  const [tiles, speaksAs] = await Promise.all([deps.tiles.compose(tierRow(plan.tier)), persona({ ...deps, plan })]);
   await makeTurnDirectory(directories.turn);
   for (const mount of plan.mounts) await stageMount(plan, mount, speaksAs);
   return { instructions: await instructionsOf(plan, deps, tiles), store: settle(stageStores(request, deps)) };

@@ -5,6 +5,7 @@ import type { InvocationPlan } from '../domain/plan.ts';
 import type { Directory } from '../files/beneath.ts';
 import type { Stores } from '../store/stores.ts';
 import { INBOX_LIMITS, type Inbox, openInbox } from './ipc.ts';
+import type { InboxFault } from './ipc-intake.ts';
 import type { Asker, Performer } from './perform.ts';
 import { newAllowance } from './send-file.ts';
 
@@ -47,7 +48,7 @@ export const createInboxOpener =
     const allowance = newAllowance();
     const asker: Asker = { group: group.id, folder: group.folder, rights, invocation, mounts, uid, allowance };
     const layout = plan.mounts.some(({ content }) => content === 'ipc') ? 'whole' : 'split';
-    const refused = (kind: string, detail: string): void =>
+    const refused = (kind: InboxFault | 'flood', detail: string): void =>
       audit.record({ kind: `ipc-${kind}`, group: plan.group.id, invocation: plan.invocation, tier: plan.tier, detail });
     const inbox = await openInbox({
       directory,

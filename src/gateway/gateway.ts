@@ -2,8 +2,10 @@
  * The gateway's face: one HTTP server per invocation on a unix socket of its own. Who asks is which socket; what may
  * be asked is in the grant; keys stay on this side.
  */
+import type { PlannedRoute } from '../domain/credential-plan.ts';
+import type { Egress } from '../domain/egress.ts';
 import type { GroupId } from '../domain/ids.ts';
-import type { TierModelCaps } from '../domain/tiers.ts';
+import type { TierModelCaps, TierName } from '../domain/tiers.ts';
 
 export interface GatewayGrant {
   readonly invocation: string;
@@ -15,6 +17,11 @@ export interface GatewayGrant {
   readonly provider: string;
   readonly models: readonly string[];
   readonly caps: TierModelCaps;
+  /** For the audit trail. */
+  readonly tier: TierName;
+  readonly egress: Egress;
+  /** Routes below `/cred/`. */
+  readonly credentials: readonly PlannedRoute[];
 }
 
 export interface GatewayUse {

@@ -62,6 +62,7 @@ export const TOOL_COMMANDS: ReadonlyMap<string, ToolCommand> = new Map([
   ['recall', { tool: 'memory_recall', input: (query) => ({ query }) }],
   ['schedule', { tool: 'schedule_task', input: whenAndPrompt }],
   ['send-file', { tool: 'send_file', input: (path) => ({ path }) }],
+  ['fetch', { tool: 'web_fetch', input: (url) => ({ url }) }],
 ]);
 
 export const INTRODUCTION = [
@@ -79,7 +80,7 @@ interface Command {
   readonly argument: string;
 }
 
-const NAMES = [...TOOL_COMMANDS.keys(), 'slow', 'fail'].join('|');
+const NAMES = [...TOOL_COMMANDS.keys(), 'instructions', 'slow', 'fail'].join('|');
 const WHOLE = new RegExp(`^(${NAMES}):[ \\t]*([\\s\\S]*)$`, 'i');
 const LINE = new RegExp(`^[ \\t]*(${NAMES}):[ \\t]*(.*)$`, 'im');
 const WRAPPED = /<message\b[^>]*>([\s\S]*?)<\/message>/g;
@@ -135,6 +136,15 @@ const testCommand = ({ name, argument }: Command): Performance | undefined => {
   return { kind: 'fail', status: Number.isInteger(number) && number >= 400 && number < 600 ? number : 400 };
 };
 
+const INSTRUCTIONS_CHARS_MAX = 50_000;
+
+/** For `instructions:`: what the agent was told before the conversation. */
+const instructionsOf = ({ system }: MessagesRequest): Performance => {
+  const text = typeof system === 'string' ? system : (system ?? []).map((block) => block.text).join('\n');
+  const shown = text.trim().slice(0, INSTRUCTIONS_CHARS_MAX);
+  return { kind: 'answer', content: [{ type: 'text', text: shown === '' ? NOTHING_SAID : shown }] };
+};
+
 /** Text before tool calls, as the API has it; several tools may be asked for at once. */
 const inOrder = (content: readonly Spoken[]): readonly Spoken[] => [
   ...content.filter(({ type }) => type === 'text'),
@@ -149,6 +159,7 @@ export const perform = (request: MessagesRequest): Performance => {
   const commands = typeof text === 'string' ? segmentsOf(text).flatMap((one) => findCommand(one) ?? []) : [];
   const special = commands.map(testCommand).find((found) => found !== undefined);
   if (special !== undefined) return special;
+  if (commands.some(({ name }) => name === 'instructions')) return instructionsOf(request);
   const told: readonly Spoken[] =
     results.length === 0 ? [] : [{ type: 'text', text: results.join('\n') || NOTHING_SAID }];
   const asked = commands.map((command, index) => useTool(request, command, index));

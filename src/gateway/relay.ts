@@ -23,6 +23,8 @@ export interface Relay {
 
 /** A client that takes nothing for so long is cut off. */
 const STALLED_CLIENT_MS = 120_000;
+/** Of one answer: the longest that the tiers allow, streamed at 200 bytes a token, has half of it. */
+export const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
 /** An error is a sentence or two. */
 const ERROR_BYTES_MAX = 64 * 1024;
 
@@ -108,12 +110,23 @@ const begin = (relay: Relay): void => {
   if (!relay.response.headersSent) relay.response.writeHead(relay.answer.status, cleanHeaders(relay));
 };
 
+/** Throws UpstreamError once there were more bytes than an answer has. */
+const createMeter = () => {
+  let bytes = 0;
+  return (chunk: Uint8Array): void => {
+    bytes += chunk.length;
+    if (bytes > ANSWER_BYTES_MAX) throw new UpstreamError(502, 'the model provider’s answer does not end');
+  };
+};
+
 /** A stream's pieces go out as they come; a document's last one together with its end, mostly all in one write. */
 const pump = async (relay: Relay, tap: UsageTap): Promise<void> => {
   const { answer, response, secrets, signal } = relay;
   const filter = secrets.filter();
   const delayed = isStream(answer) ? (piece: Buffer) => piece : createDelay();
+  const count = createMeter();
   for await (const chunk of answer.body) {
+    count(chunk);
     const clean = delayed(filter.push(chunk));
     if (clean.length > 0) begin(relay);
     const flowing = clean.length === 0 || response.write(clean);

@@ -86,7 +86,7 @@ const headerText = (head: RequestHead, name: string): string => {
 /** Why this target can't even be looked up; undefined when it is an ordinary path. */
 const targetProblem = ({ method, target }: RequestHead): Refusal | undefined => {
   if (method === 'CONNECT' || /^[a-z][a-z0-9+.-]*:/i.test(target)) {
-    return refusal(403, 'egress isn’t available yet: this gateway reaches the model provider alone');
+    return refusal(403, 'a request with a host in it isn’t one for the model provider');
   }
   if (!target.startsWith('/')) return refusal(400, 'the request target must be a path that begins with /');
   if (target.startsWith('//')) return refusal(400, 'the request target may not begin with //');

@@ -12,11 +12,13 @@ import { AppError } from '../errors.ts';
 import type { Secrets } from '../secrets.ts';
 import { errorBody, rawAnswer } from './answer.ts';
 import { type Budget, createBudget, type SpendLedger } from './budget.ts';
+import { createEgress, type EgressOptions } from './egress.ts';
 import type { Gateway, GatewayGrant, GatewaySession } from './gateway.ts';
 import type { Provider } from './providers.ts';
 import { rehearsalUpstream } from './rehearsal.ts';
 import { createPlaces, type Places } from './request-caps.ts';
-import { createRequestSession, type RequestSession } from './session.ts';
+import { createRouter, type EgressRoute, type Route } from './router.ts';
+import { createRequestSession } from './session.ts';
 import { DEFAULT_TIMEOUTS, httpUpstream, type Upstream, type UpstreamTimeouts } from './upstream.ts';
 
 export const SOCKET_NAME = 'gateway.sock';
@@ -31,6 +33,9 @@ export interface GatewayOptions {
   readonly dispatcher?: Dispatcher;
   readonly upstreamTimeouts?: UpstreamTimeouts;
   readonly clientLimits?: ClientLimits;
+  /** Opens one turn's `/cred/…`; absent: there is none. */
+  readonly credentials?: (grant: GatewayGrant) => Route;
+  readonly egress: EgressOptions;
 }
 
 /** What one client may hold, and for how long. */
@@ -45,7 +50,8 @@ export interface ClientLimits {
 }
 
 export const DEFAULT_CLIENT_LIMITS: ClientLimits = {
-  connections: 64,
+  // Model requests and egress at their widest (64 each).
+  connections: 128,
   headerBytes: 16 * 1024,
   headersMs: 10_000,
   requestMs: 60_000,
@@ -103,7 +109,7 @@ interface Listening {
   readonly sockets: ReadonlySet<Socket>;
 }
 
-const guardConnections = (server: Server, session: RequestSession, provider: Provider): ReadonlySet<Socket> => {
+const guardConnections = (server: Server, session: EgressRoute, provider: Provider): ReadonlySet<Socket> => {
   const sockets = new Set<Socket>();
   const ended = new WeakSet<Socket>();
   const refuse = (socket: Socket, status: number, phrase: string): void => {
@@ -122,7 +128,7 @@ const guardConnections = (server: Server, session: RequestSession, provider: Pro
     socket.on('error', () => socket.destroy());
     socket.once('close', () => sockets.delete(socket));
   });
-  server.on('connect', (_request, socket: Socket) => refuse(socket, 403, 'egress isn’t available yet'));
+  server.on('connect', (request, socket, head) => void session.tunnel({ request, socket, head }));
   server.on('upgrade', (_request, socket: Socket) => refuse(socket, 403, 'this gateway upgrades no connection'));
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     const [status, phrase] = PHRASES[error.code ?? ''] ?? [400, 'Bad Request'];
@@ -133,7 +139,7 @@ const guardConnections = (server: Server, session: RequestSession, provider: Pro
   return sockets;
 };
 
-const createListener = (session: RequestSession, provider: Provider, limits: ClientLimits): Listening => {
+const createListener = (session: EgressRoute, provider: Provider, limits: ClientLimits): Listening => {
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
@@ -148,7 +154,7 @@ const createListener = (session: RequestSession, provider: Provider, limits: Cli
   return { server, sockets: guardConnections(server, session, provider) };
 };
 
-const closeListener = async ({ server, sockets }: Listening, session: RequestSession): Promise<void> => {
+const closeListener = async ({ server, sockets }: Listening, session: EgressRoute): Promise<void> => {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   const ended = session.abort();
   for (const socket of sockets) socket.destroy();
@@ -160,6 +166,7 @@ interface Shared {
   readonly upstream: Upstream;
   readonly places: Places;
   readonly budget: Budget;
+  readonly openEgress: (grant: GatewayGrant) => EgressRoute;
 }
 
 const openSession = async (options: GatewayOptions, grant: GatewayGrant, shared: Shared): Promise<GatewaySession> => {
@@ -168,11 +175,16 @@ const openSession = async (options: GatewayOptions, grant: GatewayGrant, shared:
   // A missing key is the operator's to hear about now, not the chat's at its first request.
   provider.authHeaders();
   const session = createRequestSession({ grant, provider, ...shared, secrets, logger });
-  const listening = createListener(session, provider, options.clientLimits ?? DEFAULT_CLIENT_LIMITS);
+  const router = createRouter({
+    model: session,
+    credentials: options.credentials?.(grant),
+    egress: shared.openEgress(grant),
+  });
+  const listening = createListener(router, provider, options.clientLimits ?? DEFAULT_CLIENT_LIMITS);
   const directory = await openDirectory(grant.socketDirectory);
   const path = `/proc/self/fd/${directory.fd}/${SOCKET_NAME}`;
   const shut = async (): Promise<void> => {
-    await closeListener(listening, session);
+    await closeListener(listening, router);
     await directory.close();
   };
   try {
@@ -201,6 +213,7 @@ export const createGateway = (options: GatewayOptions): ClosableGateway => {
   const sessions = new Set<GatewaySession>();
   const places = createPlaces();
   const budget = createBudget(options.ledger, options.logger);
+  const openEgress = createEgress({ ...options.egress, logger: options.logger });
   const upstreamFor = (grant: GatewayGrant): Upstream => {
     const { upstream } = grantedProvider(options, grant);
     if (upstream.kind === 'rehearsal' || dispatcher === undefined) return rehearsalUpstream;
@@ -208,7 +221,7 @@ export const createGateway = (options: GatewayOptions): ClosableGateway => {
   };
   return {
     open: async (grant) => {
-      const session = await openSession(options, grant, { upstream: upstreamFor(grant), places, budget });
+      const session = await openSession(options, grant, { upstream: upstreamFor(grant), places, budget, openEgress });
       sessions.add(session);
       const close = async (): Promise<void> => {
         await session.close();

@@ -1,5 +1,6 @@
 /** What the command line and the supervisor say to each other over the control socket (HTTP; answers of a chat are JSON lines). */
 import { z } from 'zod';
+import { OPERATOR_KINDS } from '../domain/audit-kinds.ts';
 import { GroupId } from '../domain/ids.ts';
 import { SentFile } from '../domain/message.ts';
 
@@ -10,6 +11,14 @@ const Timings = z.strictObject({
   firstModelRequestMs: z.number().nullable(),
   totalMs: z.number().nullable(),
 });
+
+/** `POST /record`: what the operator is about to do. */
+export const RecordRequest = z.strictObject({
+  kind: z.enum(OPERATOR_KINDS),
+  group: GroupId.optional(),
+  details: z.record(z.string().max(100), z.union([z.string().max(10_000), z.number(), z.boolean(), z.null()])),
+});
+export type RecordRequest = z.infer<typeof RecordRequest>;
 
 /** `POST /chat`. */
 export const ChatRequest = z.strictObject({ group: GroupId, text: z.string().min(1).max(1_000_000) });
@@ -55,8 +64,12 @@ export const StatusReport = z.strictObject({
   startedAt: z.string(),
   engine: z.strictObject({ name: z.string(), version: z.string(), apiVersion: z.string() }).nullable(),
   image: z.string(),
+  /** Why no turn can be put on record now, so that none starts; absent: all is well. */
+  auditTrouble: z.string().optional(),
   provider: z.string(),
   concurrent: z.number().int(),
+  /** Disks that are nearly full; while there is one, no turn starts. */
+  lowDisks: z.array(z.string()).optional(),
   waiting: z.array(z.strictObject({ group: z.string(), session: z.string(), messages: z.number().int() })),
   running: z.array(
     z.strictObject({
@@ -88,6 +101,8 @@ export interface ControlledSupervisor {
   chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<ChatEvent>;
   /** Ends a running turn with reason `cancelled`; false when there is none by that id. */
   cancel(invocation: string): boolean;
+  /** Puts it on record. Throws AppError `audit` where it can't be. */
+  record(request: RecordRequest): void;
   /** Asks the process to end in good order. */
   shutdown(): void;
 }

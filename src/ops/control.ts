@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { InvocationId } from '../domain/ids.ts';
 import { AppError, type ErrorCode, EXIT_STATUS, toAppError } from '../errors.ts';
 import { streamChat } from './control-chat.ts';
-import { ChatRequest, type ControlError, type ControlledSupervisor } from './control-protocol.ts';
+import { ChatRequest, type ControlError, type ControlledSupervisor, RecordRequest } from './control-protocol.ts';
 import { bindControlSocket } from './control-socket.ts';
 
 /** Holds the longest message that `ChatRequest` allows, each of its characters escaped as `\uXXXX`. */
@@ -110,12 +110,18 @@ const chat = async ({ request, response, supervisor, signal }: Exchange): Promis
   await streamChat(response, supervisor.chat(asked, signal), signal);
 };
 
+const record = async ({ request, response, supervisor }: Exchange): Promise<void> => {
+  supervisor.record(await parseBody(request, RecordRequest));
+  answer(response, 200, { recorded: true });
+};
+
 type Route = (exchange: Exchange) => Promise<void> | void;
 
 const ROUTES: Readonly<Record<string, Route>> = {
   'GET /status': ({ response, supervisor }) => answer(response, 200, supervisor.status()),
   'POST /chat': chat,
   'POST /cancel': cancel,
+  'POST /record': record,
   'POST /shutdown': shutdown,
 };
 

@@ -28,11 +28,21 @@ export interface ExaminedImage {
   readonly current: Known<{ readonly tag: string; readonly base: string; readonly baseCreatedAt: string | null }>;
 }
 
+/** What a running supervisor says of itself. */
+export interface SupervisorSeen {
+  readonly pid: number;
+  readonly version: string;
+  /** Why no turn can be put on record. */
+  readonly auditTrouble?: string | undefined;
+}
+
 /** Everything that more than one check needs, or that only other parts of the program can tell. */
 export interface Examined {
   readonly home: Home;
   readonly config: Known<Config>;
   readonly secrets: Known<Secrets>;
+  /** Sources that can't be read, but for the home's own file. */
+  readonly secretProblems: readonly AppError[];
   readonly ownUid: number;
   readonly containerUid: number;
   /** Where the engine is looked for. */
@@ -42,7 +52,7 @@ export interface Examined {
   /** Of this home, running or not. */
   readonly containers: Known<number>;
   /** null: none runs. */
-  readonly supervisor: Known<{ readonly pid: number; readonly version: string } | null>;
+  readonly supervisor: Known<SupervisorSeen | null>;
   readonly version: string;
   /** One for each tier, and the environment that its container would get. */
   readonly plans: readonly { readonly plan: InvocationPlan; readonly env: Readonly<Record<string, string>> }[];

@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { createDemux } from './demux.ts';
 import { type ExitWatch, watchExit } from './docker-exit.ts';
+import { findLayer, measureLayer } from './docker-layer.ts';
 import { deleteContainer, endContainer, killContainer } from './docker-remove.ts';
 import type { Engine } from './engine.ts';
 import type { ExitReport, OutputSink, RunningContainer } from './runtime.ts';
@@ -53,6 +54,14 @@ class DockerContainer implements RunningContainer {
 
   discardOutput(): void {
     this.#discarding = true;
+  }
+
+  layerDirectory(): Promise<string | null> {
+    return findLayer(this.#attached.engine, this.id);
+  }
+
+  layerBytes(): Promise<number> {
+    return measureLayer(this.#attached.engine, this.id);
   }
 
   async remove(graceMs: number): Promise<void> {

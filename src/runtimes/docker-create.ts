@@ -75,7 +75,9 @@ const command = (words: readonly string[]): ContainerCreateOptions =>
   words.length === 0 ? {} : { Entrypoint: [], Cmd: [...words] };
 
 /** The body of `POST /containers/create`. */
-export const createOptions = (spec: ContainerSpec): ContainerCreateOptions => ({
+export type CreateBody = ContainerCreateOptions;
+
+export const createOptions = (spec: ContainerSpec): CreateBody => ({
   Image: spec.image,
   ...command(spec.command),
   Healthcheck: { Test: ['NONE'] },

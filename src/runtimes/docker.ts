@@ -8,7 +8,7 @@ import { type ContainerSpec, LABELS } from '../domain/plan.ts';
 import { AppError, toAppError } from '../errors.ts';
 import { attachContainer, createContainer, inspectContainer, startContainer, waitContainer } from './docker-calls.ts';
 import { runningContainer } from './docker-container.ts';
-import { createOptions, discardedLimits } from './docker-create.ts';
+import { type CreateBody, createOptions, discardedLimits } from './docker-create.ts';
 import { deleteContainer } from './docker-remove.ts';
 import { type Engine, engineError, engineSays, engineStatus, openEngine } from './engine.ts';
 import type { EngineReport, FoundContainer, OutputSink, RunningContainer, Runtime } from './runtime.ts';
@@ -19,7 +19,11 @@ export interface DockerRuntimeOptions {
   /** The value of this home's label. */
   readonly homeId: string;
   readonly logger: Logger;
+  readonly amend?: Amend | undefined;
 }
+
+/** The last word on what the engine is told. For tests alone, which weaken a container to see the red team find it. */
+export type Amend = (body: CreateBody) => CreateBody;
 
 const INSPECT_DEADLINE_MS = 20_000;
 
@@ -41,6 +45,7 @@ const Info = z.object({
   KernelVersion: z.string().nullish(),
   CgroupVersion: z.string().nullish(),
   Driver: z.string().nullish(),
+  DockerRootDir: z.string().nullish(),
   SecurityOptions: z.array(z.string()).nullish(),
 });
 
@@ -66,6 +71,7 @@ const machineOf = (info: z.infer<typeof Info>, version: z.infer<typeof Version>)
   storageDriver: info.Driver ?? null,
   securityOptions: info.SecurityOptions ?? [],
   runc: version.Components?.find(({ Name }) => Name === 'runc')?.Version ?? null,
+  rootDirectory: info.DockerRootDir ?? null,
 });
 
 /** The engine's refusal of a create, as the error that names what to do. */
@@ -103,6 +109,7 @@ class DockerRuntime implements Runtime {
   readonly #engine: Engine;
   readonly #homeId: string;
   readonly #logger: Logger;
+  readonly #amend: Amend;
   /** One per container that this process has attached to. */
   readonly #lifetimes = new Set<AbortController>();
 
@@ -110,6 +117,7 @@ class DockerRuntime implements Runtime {
     this.#engine = openEngine(options.socketPath);
     this.#homeId = options.homeId;
     this.#logger = options.logger;
+    this.#amend = options.amend ?? ((body) => body);
   }
 
   check(): Promise<EngineReport> {
@@ -178,7 +186,8 @@ class DockerRuntime implements Runtime {
 
   /** Creates it; one whose limits the engine would not keep is removed again. */
   async #create(spec: ContainerSpec): Promise<string> {
-    const created = await createContainer(this.#engine, spec.name, createOptions(spec)).catch((thrown: unknown) => {
+    const body = this.#amend(createOptions(spec));
+    const created = await createContainer(this.#engine, spec.name, body).catch((thrown: unknown) => {
       throw createError(this.#engine, spec, thrown);
     });
     const lost = discardedLimits(created.warnings, spec.limits);

@@ -1,5 +1,5 @@
 /**
- * The agent image: built from the Dockerfile and the bundled runner alone, and named by what went into it, so that an
+ * The agent image: built from the Dockerfile and the bundled programs alone, and named by what went into it, so that an
  * image by that name is the image, and an unchanged one is never built again.
  */
 import { createHash } from 'node:crypto';
@@ -23,11 +23,12 @@ const BUILD_DEADLINE_MS = 30 * 60_000;
 const QUOTED_LINES = 15;
 
 /** What the image is made of, below the package's root. */
-type ContextFile = 'container/Dockerfile' | 'dist/runner.mjs';
+type ContextFile = 'container/Dockerfile' | 'dist/runner.mjs' | 'dist/web-fetch.mjs';
 
 export interface ImageInputs {
   readonly dockerfile: Buffer;
   readonly runner: Buffer;
+  readonly webFetch: Buffer;
   /** The engine's id of the base image, `sha256:…`. */
   readonly baseId: string;
   readonly uid: number;
@@ -36,7 +37,8 @@ export interface ImageInputs {
 /** `tierclaw-agent:<16 hex>`, a digest over everything that goes into the image. Pure. */
 export const imageTag = (inputs: ImageInputs): string => {
   const hash = createHash('sha256');
-  for (const part of [inputs.dockerfile, inputs.runner, Buffer.from(inputs.baseId), Buffer.from(String(inputs.uid))]) {
+  const { dockerfile, runner, webFetch, baseId, uid } = inputs;
+  for (const part of [dockerfile, runner, webFetch, Buffer.from(baseId), Buffer.from(String(uid))]) {
     // The length parts the pieces: a byte that moves from one into the next is another image.
     hash.update(`${part.length}:`).update(part);
   }
@@ -106,6 +108,7 @@ const packContext = (inputs: ImageInputs, root: string): NodeJS.ReadableStream =
       finish: (pack) => {
         pack.entry({ ...ENTRY, name: 'Dockerfile' }, inputs.dockerfile);
         pack.entry({ ...ENTRY, name: 'runner.mjs' }, inputs.runner);
+        pack.entry({ ...ENTRY, name: 'web-fetch.mjs' }, inputs.webFetch);
         pack.finalize();
       },
     }),
@@ -119,7 +122,7 @@ export interface BuildRequest {
   readonly base?: string | undefined;
   /** The user of the container's processes. */
   readonly uid: number;
-  /** The package's root: holds `container/Dockerfile` and `dist/runner.mjs`. */
+  /** The package's root: holds `container/Dockerfile`, `dist/runner.mjs` and `dist/web-fetch.mjs`. */
   readonly root: string;
   /** Told each line of the engine's output. */
   readonly onProgress?: ((line: string) => void) | undefined;
@@ -184,12 +187,13 @@ const build = async (request: BuildRequest, inputs: ImageInputs, base: Base): Pr
 export const currentInputs = async (
   request: BuildRequest,
 ): Promise<{ readonly inputs: ImageInputs; readonly base: Base }> => {
-  const [dockerfile, runner, base] = await Promise.all([
+  const [dockerfile, runner, webFetch, base] = await Promise.all([
     contextFile(request.root, 'container/Dockerfile'),
     contextFile(request.root, 'dist/runner.mjs'),
+    contextFile(request.root, 'dist/web-fetch.mjs'),
     findBase(request.engine, request.base),
   ]);
-  return { inputs: { dockerfile, runner, baseId: base.id, uid: request.uid }, base };
+  return { inputs: { dockerfile, runner, webFetch, baseId: base.id, uid: request.uid }, base };
 };
 
 /**

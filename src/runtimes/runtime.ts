@@ -22,6 +22,13 @@ export interface RunningContainer {
   readonly exited: Promise<ExitReport>;
   /** From now on output is read and thrown away. */
   discardOutput(): void;
+  /**
+   * Where the writable layer of its root filesystem lies on this machine, written by the container; null: it can't be
+   * seen from here. Throws AppError `engine`.
+   */
+  layerDirectory(): Promise<string | null>;
+  /** Bytes in that layer as the engine counts them: slow, it looks at every file. Throws AppError `engine`. */
+  layerBytes(): Promise<number>;
   /** Ends it: TERM, after `graceMs` KILL, then removed and verified gone (the engine answers 404). Idempotent. */
   remove(graceMs: number): Promise<void>;
 }
@@ -50,6 +57,8 @@ export interface EngineReport {
     /** As the engine names them: `name=seccomp,profile=default`, `name=rootless` … */
     readonly securityOptions: readonly string[];
     readonly runc: string | null;
+    /** Where images and containers' layers lie; null: the engine doesn't say. */
+    readonly rootDirectory: string | null;
   };
 }
 

@@ -68,6 +68,7 @@ const startStandIn = async (home: Home): Promise<string[]> => {
       cancelled.abort();
       return true;
     },
+    record: () => undefined,
     shutdown: () => undefined,
   };
   const control = await startControl({ socketPath: home.controlSocket, supervisor, logger: pino({ level: 'silent' }) });

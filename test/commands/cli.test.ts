@@ -92,18 +92,36 @@ describe('words', () => {
     }
   });
 
-  test.each([
-    [['doctor'], 'tierclaw doctor --json'],
-    [['logs'], 'tierclaw logs --run'],
-    [['runs', 'list'], 'tierclaw runs list --limit 5'],
-    [['runs', 'show'], 'tierclaw runs show 01'],
-  ])('the help of %j shows examples', async (words, example) => {
-    const parsed = await parseCommandLine([...words, '--help']);
-    expect(parsed).toMatchObject({
-      kind: 'text',
-      status: 0,
-      text: expect.stringMatching(`Examples:\n[^]*  ${example}`),
-    });
+  /** Every command that does something, as the words that name it. */
+  const leaves = async (words: readonly string[] = []): Promise<string[][]> => {
+    const help = await parseCommandLine([...words, '--help']);
+    if (help.kind !== 'text') throw new Error(`no help: ${words.join(' ')}`);
+    const [, list] = /^Commands:\n((?: .*\n)*)/m.exec(help.text) ?? [];
+    if (list === undefined) return [[...words]];
+    const names = [...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => name).filter((name) => name !== 'help');
+    return (await Promise.all(names.map((name) => leaves([...words, name])))).flat();
+  };
+
+  test('the help of every command shows examples of that command', async () => {
+    const all = await leaves();
+    expect(all.length).toBeGreaterThan(25);
+    for (const words of all) {
+      const help = await parseCommandLine([...words, '--help']);
+      expect(help).toMatchObject({ status: 0 });
+      const [, examples = ''] = /Examples:\n([\s\S]*)/.exec(help.kind === 'text' ? help.text : '') ?? [];
+      expect(examples, words.join(' ')).toContain(`tierclaw ${words.join(' ')}`);
+    }
+  });
+
+  test('every example is a command line that can be parsed', async () => {
+    for (const words of [[], ...(await leaves())]) {
+      const help = await parseCommandLine([...words, '--help']);
+      const [, examples = ''] = /Examples:\n([\s\S]*?)(?:\n\n|$)/.exec(help.kind === 'text' ? help.text : '') ?? [];
+      for (const [, example = ''] of examples.matchAll(/^ +(?:echo .* \| )?tierclaw (.*?)(?: {2,}.*)?$/gm)) {
+        const line = [...example.matchAll(/'([^']*)'|(\S+)/g)].map(([, text, word]) => text ?? word ?? '');
+        expect(await parseCommandLine(line), example).toMatchObject({ kind: 'run' });
+      }
+    }
   });
 
   test('no command at all is answered by the help, as a usage error', async () => {
@@ -130,7 +148,7 @@ describe('the process', () => {
     const { out, err, status } = await tierclaw(['status', '--home', join(directory, 'empty')]);
     expect(out).toBe('');
     expect(err).toBe(
-      `error: no supervisor is running for the home ${join(directory, 'empty')}\nhint: tierclaw up --detach\n`,
+      `error: no supervisor is running for the home ${join(directory, 'empty')}\nhint: tierclaw --home ${join(directory, 'empty')} up --detach\n`,
     );
     expect(status).toBe(8);
   });
@@ -138,7 +156,11 @@ describe('the process', () => {
   test('prints an error as JSON on stdout with --json', async () => {
     const { out, err, status } = await tierclaw(['status', '--json', '--home', join(directory, 'empty')]);
     expect(JSON.parse(out)).toEqual({
-      error: { code: 'not-running', message: expect.any(String), hint: 'tierclaw up --detach' },
+      error: {
+        code: 'not-running',
+        message: expect.any(String),
+        hint: `tierclaw --home ${join(directory, 'empty')} up --detach`,
+      },
     });
     expect(err).toBe('');
     expect(status).toBe(8);
@@ -162,7 +184,7 @@ describe('the process', () => {
     await writeFile(join(broken, 'tierclaw.yaml'), 'provider: rehearsal\ngroups: []\n');
     const { err, status } = await tierclaw(['plan', 'lobby', '--home', broken]);
     expect(err).toContain(`${join(broken, 'tierclaw.yaml')}:2: groups: unknown key`);
-    expect(err).toContain('hint: groups are registered with: tierclaw groups register');
+    expect(err).toContain(`hint: groups are registered with: tierclaw --home ${broken} groups register`);
     expect(status).toBe(EXIT_STATUS.config);
   });
 });

@@ -5,10 +5,10 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
-import { logFile } from '../../src/commands/logs-file.ts';
 import { isAlive } from '../../src/commands/processes.ts';
 import { EXIT_STATUS } from '../../src/errors.ts';
 import type { Home } from '../../src/home.ts';
+import { logFile } from '../../src/ops/log-files.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { temporaryHome } from './home-fixture.ts';
 

@@ -2,14 +2,16 @@
 import { appendFile, mkdir, readdir, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { logs } from '../../src/commands/logs.ts';
-import { LOG_BYTES_MAX, logFile, OLD_LOGS, oldLogFiles, rotateLog } from '../../src/commands/logs-file.ts';
 import { followLines } from '../../src/commands/logs-follow.ts';
 import { type LogPosition, tailLines } from '../../src/commands/logs-read.ts';
 import { isOfGroup, isOfRun, renderLogLine } from '../../src/commands/logs-render.ts';
+import { LOG_BYTES_MAX, logFile, OLD_LOGS, oldLogFiles, rotateLog } from '../../src/ops/log-files.ts';
 import { run, temporaryHome, testScreen } from './home-fixture.ts';
 
 const line = (fields: object): string =>
   JSON.stringify({ level: 'info', time: '2026-05-17T10:00:00.000Z', pid: 1, home: '/h', ...fields });
+
+const RUN = '01JZX3V5W8Y6T2Q4R7S9A1B3C5';
 
 const everything = { count: 1_000_000, accept: () => true };
 
@@ -169,13 +171,13 @@ describe('the command', () => {
     const home = await temporaryHome();
     await run(home, ['init']);
     await mkdir(home.logs, { recursive: true });
-    const lines = (...texts: string[]) => texts.map((msg) => `${line({ invocation: 'RUN', msg })}\n`).join('');
+    const lines = (...texts: string[]) => texts.map((msg) => `${line({ invocation: RUN, msg })}\n`).join('');
     const [newer = '', older = ''] = oldLogFiles(home);
     await writeFile(older, lines('first', 'second'));
     await writeFile(newer, `${line({ invocation: 'OTHER', msg: 'no' })}\n${lines('third')}`);
     await writeFile(logFile(home), lines('fourth'));
     const shown = async (count: string) => {
-      const { text } = await run(home, ['logs', '--run', 'run', '-n', count]);
+      const { text } = await run(home, ['logs', '--run', RUN.toLowerCase(), '-n', count]);
       return text
         .trimEnd()
         .split('\n')
@@ -183,6 +185,29 @@ describe('the command', () => {
     };
     expect(await shown('10')).toEqual(['first', 'second', 'third', 'fourth']);
     expect(await shown('3')).toEqual(['second', 'third', 'fourth']);
+  });
+
+  test.each(['xyz', RUN])('a run %s that never was is an error, not silence', async (asked) => {
+    const home = await temporaryHome();
+    await run(home, ['init']);
+    await mkdir(home.logs, { recursive: true });
+    await writeFile(logFile(home), `${line({ invocation: 'OTHER', msg: 'no' })}\n`);
+    await expect(run(home, ['logs', '--run', asked])).rejects.toMatchObject({
+      code: 'not-found',
+      message: `there is no run "${asked}"; a run’s id is 26 letters and digits`,
+      hint: 'tierclaw runs list',
+    });
+  });
+
+  test('a group of which the log has nothing gets a remark', async () => {
+    const home = await temporaryHome();
+    await run(home, ['init']);
+    await mkdir(home.logs, { recursive: true });
+    await writeFile(logFile(home), `${line({ msg: 'supervisor started' })}\n`);
+    expect(await run(home, ['logs', '--group', 'lobby'])).toMatchObject({
+      text: '',
+      err: 'the log has no line of that group\n',
+    });
   });
 
   test('says where it looked when there is no log', async () => {

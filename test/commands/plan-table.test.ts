@@ -31,6 +31,7 @@ const input = (tier: TierName): PlanInput => ({
   },
   ceiling: { pids: 4096, memoryBytes: 12 * 1024 ** 3, wallMs: 1_800_000 },
   model: { provider: 'rehearsal', name: 'rehearsal-1' },
+  credentials: {},
   uid: 10_001,
   image: 'tierclaw-agent:0123456789abcdef',
 });

@@ -28,6 +28,7 @@ describe('the bash tool', () => {
       environment: commandEnvironment({ TZ: 'UTC' }, { home: directory, relayPort: 8118 }),
       limits: { commandMs: options.commandMs ?? 10_000, toolOutputBytes: options.toolOutputBytes ?? 10_000 },
       ipc: new Ipc({ directory }),
+      web: { proxyPort: 1, program: '/nowhere' },
     });
     return tool.run({ command }, { id: 'c1', signal: options.signal ?? new AbortController().signal });
   };
@@ -47,6 +48,15 @@ describe('the bash tool', () => {
     expect(await run(command)).toBe(expected);
   });
 
+  it('has the named environment credentials and nothing else of the container’s; none takes another’s place', () => {
+    const own = { API_KEY: 'k', OTHER: 'o', HOME: '/root', HTTPS_PROXY: 'evil' };
+    const credentials = ['API_KEY', 'MISSING', 'HOME', 'HTTPS_PROXY'];
+    const environment = commandEnvironment(own, { home: '/tmp/home', relayPort: 1, credentials });
+    expect(environment).toMatchObject({ API_KEY: 'k', HOME: '/tmp/home', HTTPS_PROXY: 'http://127.0.0.1:1' });
+    expect(Object.keys(environment)).not.toEqual(expect.arrayContaining(['OTHER']));
+    expect('MISSING' in environment).toBe(false);
+  });
+
   it('works in the group directory with an environment of its own', async () => {
     const output = await run('pwd; env | grep -v SHLVL | sort');
     expect(output).toBe(
@@ -57,14 +67,14 @@ describe('the bash tool', () => {
         'HTTP_PROXY=http://127.0.0.1:8118',
         'LANG=C.UTF-8',
         'NODE_USE_ENV_PROXY=1',
-        'NO_PROXY=127.0.0.1,localhost',
+        'NO_PROXY=localhost,127.0.0.1,::1',
         'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
         `PWD=${directory}`,
         'TZ=UTC',
         '_=/usr/bin/env',
         'http_proxy=http://127.0.0.1:8118',
         'https_proxy=http://127.0.0.1:8118',
-        'no_proxy=127.0.0.1,localhost',
+        'no_proxy=localhost,127.0.0.1,::1',
       ].join('\n')}\n[exit code: 0]`,
     );
   });

@@ -21,6 +21,7 @@ describe('the file tools', () => {
       environment: {},
       limits: { commandMs: 1000, toolOutputBytes },
       ipc: new Ipc({ directory }),
+      web: { proxyPort: 1, program: '/nowhere' },
     });
     return (await tool?.run(input, { id: 'c1', signal: new AbortController().signal })) ?? '';
   };

@@ -57,4 +57,14 @@ describe('the system prompt', () => {
     expect(prompt.startsWith(`${instructions}\n\n`)).toBe(true);
     expect(prompt).toContain('Demo &quot;&lt;/x&gt;&quot;');
   });
+
+  it('names the credentials of the turn, and says nothing of them where there are none', () => {
+    const chat = { id: 'local:demo', name: 'Demo' };
+    const routes = [{ name: 'github', methods: ['GET'], pathPrefixes: ['/repos/acme'] }];
+    const credentials = { routes, environment: ['API_KEY'] };
+    const prompt = systemPrompt({ instructions: 'x', chat, credentials });
+    expect(prompt).toContain('- http://127.0.0.1:8118/cred/github: GET below /repos/acme');
+    expect(prompt).toContain('API_KEY');
+    expect(systemPrompt({ instructions: 'x', chat })).not.toContain('Credentials');
+  });
 });

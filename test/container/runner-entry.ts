@@ -15,6 +15,7 @@ const runner = new Runner({
     database: join(root, 'messages.db'),
     home: join(root, 'home'),
     socket: join(root, 'gateway.sock'),
+    webFetch: join(root, 'web-fetch.mjs'),
     relayPort: 0,
   },
   environment: { PATH: process.env.PATH },

@@ -31,6 +31,7 @@ describe('glob and grep', () => {
       environment: { PATH: path },
       limits: { commandMs: 5000, toolOutputBytes: 10_000 },
       ipc: new Ipc({ directory }),
+      web: { proxyPort: 1, program: '/nowhere' },
     });
     return (await tool?.run(input, { id: 'c1', signal: new AbortController().signal })) ?? '';
   };

@@ -32,6 +32,7 @@ const planOf = (tier: TierName, grants: readonly Grant[] = []): InvocationPlan =
     },
     ceiling: { pids: 4096, memoryBytes: 8_000_000_000, wallMs: 1_800_000 },
     model: { provider: 'rehearsal', name: 'rehearsal-1' },
+    credentials: {},
     uid: 10_001,
     image: 'tierclaw-agent:test',
   });

@@ -6,9 +6,11 @@ import type { Ending } from '../../src/flow/ending.ts';
 import { TURN_OUTPUT_BYTES_MAX } from '../../src/flow/frames.ts';
 import { createListener, SPEECH_CHARS_MAX } from '../../src/flow/listen.ts';
 import { encodeFrame, type RunnerFrame } from '../../src/protocol.ts';
+import { createSecrets } from '../../src/secrets.ts';
 import type { Receipt } from '../../src/store/receipts.ts';
 
 const DIGEST = 'd'.repeat(64);
+const NO_SECRETS = createSecrets(new Map(), '.env');
 
 const listenWith = (keep: (receipt: Receipt) => boolean) => {
   const logged: { msg: string; level: number; receipt?: Receipt }[] = [];
@@ -21,6 +23,7 @@ const listenWith = (keep: (receipt: Receipt) => boolean) => {
   const kept: Receipt[] = [];
   const { sink } = createListener({
     logger: pino(destination),
+    secrets: NO_SECRETS,
     news: () => undefined,
     acknowledged: () => undefined,
     keep: (receipt) => {
@@ -69,6 +72,7 @@ const listening = () => {
   const heard = { endings: [] as Ending[], lines: [] as string[], deltas: 0 };
   const listener = createListener({
     logger: pino({ level: 'debug' }, { write: (line: string) => void heard.lines.push(line) }),
+    secrets: NO_SECRETS,
     news: (news) => {
       heard.deltas += news.kind === 'text' ? news.delta.length : 0;
     },
@@ -90,12 +94,14 @@ describe('listening to a container', () => {
     expect(heard.endings).toMatchObject([{ reason: 'output', detail: expect.stringContaining('stderr') }]);
   });
 
-  it('ends the turn when it says too much, and keeps no more than it may say', () => {
+  it('ends the turn when it says too much, and keeps no more than it may say', async () => {
     const { heard, listener, say } = listening();
     const delta = 'x'.repeat(100_000);
     for (let said = 0; said < SPEECH_CHARS_MAX; said += delta.length) say({ type: 'text', delta });
+    await listener.settled();
     expect(heard.endings).toEqual([]);
     for (let more = 0; more < 5; more += 1) say({ type: 'text', delta });
+    await listener.settled();
     expect(heard.endings[0]).toMatchObject({ reason: 'output' });
     expect(heard.deltas).toBe(SPEECH_CHARS_MAX);
     expect(listener.streamed()).toHaveLength(SPEECH_CHARS_MAX);

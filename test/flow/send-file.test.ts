@@ -1,4 +1,5 @@
 /** A file on its way out: named, placed, opened as the container's user could, copied whole, kept within bounds. */
+
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
@@ -35,6 +36,7 @@ import { copyOut } from '../../src/flow/send-file-copy.ts';
 import { fileNameFor } from '../../src/flow/send-file-name.ts';
 import { filePlace } from '../../src/flow/send-file-place.ts';
 import { createShelf, SHELF_LIMITS } from '../../src/flow/send-file-shelf.ts';
+import { createSecrets } from '../../src/secrets.ts';
 import { freshDirectory, freshStores, group, invocationId, LOBBY } from '../store/fixture.ts';
 
 const UID = 10_001;
@@ -225,7 +227,14 @@ const setUp = (fate: 'taken' | 'shown' | 'fails' | 'none') => {
   const audit = openAudit(home.auditFile, clock.read);
   const channels = new Map([['local', channelThat(fate === 'none' ? undefined : sendFile)]]);
   const logger = pino({ level: 'silent' });
-  const replier = createReplier({ stores, channels, shelf, clock: clock.read, logger });
+  const replier = createReplier({
+    stores,
+    channels,
+    shelf,
+    secrets: createSecrets(new Map(), '.env'),
+    clock: clock.read,
+    logger,
+  });
   const perform = createPerformer({ stores, replier, audit, shelf });
   stores.groups.register(group());
   const source = join(home.dir, 'group');

@@ -40,6 +40,13 @@ describe('with Anthropic’s own library the rehearsal model', () => {
     expect([inputTokens, outputTokens]).toEqual([2 * whole.usage.input_tokens, 2 * whole.usage.output_tokens]);
   });
 
+  it('says what it was told, when asked for it', async () => {
+    const { anthropic } = await start();
+    const ask = { model: MODEL, max_tokens: 1000, messages: [userText('instructions:')] };
+    const { content } = await anthropic.messages.create({ ...ask, system: 'You are Ann. Be brief.' });
+    expect(content).toEqual([expect.objectContaining({ text: 'You are Ann. Be brief.' })]);
+  });
+
   it.each<[string, string, object]>([
     ['run: ls -la | head', 'bash', { command: 'ls -la | head' }],
     ['RUN:ls', 'bash', { command: 'ls' }],

@@ -78,9 +78,9 @@ describe('a request target', () => {
     expect(judgeRequest(head({ method }), provider('claude'))).toMatchObject({ allow: false, status: 403 });
   });
 
-  it('of CONNECT is refused, for egress isn’t there yet', () => {
+  it('of CONNECT is none for the model', () => {
     const verdict = judgeRequest(head({ method: 'CONNECT', target: 'api.anthropic.com:443' }), provider('claude'));
-    expect(verdict).toMatchObject({ status: 403, reason: expect.stringContaining('egress isn’t available yet') });
+    expect(verdict).toMatchObject({ status: 403, reason: expect.stringContaining('isn’t one for the model provider') });
   });
 });
 

@@ -100,7 +100,14 @@ export const startGateway = ({ yaml = '', secrets: values = { KEY }, options = {
   const secrets = createSecrets(new Map(Object.entries(values)), '.env');
   const providers = resolveProviders(parseConfig(yaml, 'tierclaw.yaml'), secrets);
   const logger = pino({ level: 'trace' }, { write: (line: string) => void log.push(line) });
-  const gateway = createGateway({ providers, secrets, logger, ...options, ledger: options.ledger ?? freshLedger() });
+  const gateway = createGateway({
+    providers,
+    secrets,
+    logger,
+    egress: { audit: { record: () => undefined } },
+    ...options,
+    ledger: options.ledger ?? freshLedger(),
+  });
   onTestFinished(() => gateway.close());
   return { gateway, log };
 };
@@ -124,6 +131,7 @@ export interface Opened {
 /** Of every session that isn't given another. */
 export const GROUP = GroupId.parse('local:lobby');
 export const CAPS = tierRow('untrusted').model;
+export const EGRESS = tierRow('untrusted').egress;
 
 export const openSession = async (gateway: ClosableGateway, grant: Partial<GatewayGrant> = {}): Promise<Opened> => {
   const socketDirectory = grant.socketDirectory ?? join(await temporaryDirectory(), 'run');
@@ -133,6 +141,9 @@ export const openSession = async (gateway: ClosableGateway, grant: Partial<Gatew
     group: GROUP,
     provider: 'claude',
     models: ['claude-a'],
+    tier: 'untrusted',
+    credentials: [],
+    egress: EGRESS,
     ...grant,
     caps: { ...CAPS, requestsPerMinute: 1000, ...grant.caps },
     socketDirectory,

@@ -49,6 +49,8 @@ describe('a disk that is full', () => {
   });
 
   it('in the middle of a turn: the turn ends with a reason, nothing is left, and the next is answered', async () => {
+    // What is filled before the turn has begun keeps it from beginning.
+    await expect.poll(installation.containers, { timeout: 10_000 }).toEqual([]);
     const turn = installation.say('lobby', 'run: sleep 2; echo meanwhile full');
     await expect.poll(() => installation.containers().then((all) => all.length), { timeout: 10_000 }).toBe(1);
     await fill();

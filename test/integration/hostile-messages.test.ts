@@ -1,7 +1,8 @@
 /** What a container puts where requests go, of the wrong kind: never opened or followed, on record, said to the agent. */
-import { lstatSync, readdirSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AuditKind } from '../../src/domain/audit-kinds.ts';
 import { answerTo, type Ground, prepareGround, request } from './hostile.ts';
 
 let ground: Ground;
@@ -17,79 +18,78 @@ interface Plant {
   /** Runs in the directory where requests go; makes `x.json`. */
   readonly make: string;
   /** In the audit trail and in the answer. */
-  readonly kind: string;
+  readonly kind: AuditKind;
   readonly told: string;
 }
 
 const python = (code: string): string => `python3 -c '${code}'`;
 
 const PLANTS: readonly Plant[] = [
-  { title: 'a link to /etc/passwd', make: 'ln -s /etc/passwd x.json', kind: 'link', told: 'symbolic link' },
+  { title: 'a link to /etc/passwd', make: 'ln -s /etc/passwd x.json', kind: 'ipc-link', told: 'symbolic link' },
   {
     title: 'a link to another group’s folder',
     make: 'ln -s ../../../../groups/friends/secret.txt x.json',
-    kind: 'link',
+    kind: 'ipc-link',
     told: 'symbolic link',
   },
-  { title: 'a link to /dev/zero', make: 'ln -s /dev/zero x.json', kind: 'link', told: 'symbolic link' },
-  { title: 'a link to itself', make: 'ln -s x.json x.json', kind: 'link', told: 'symbolic link' },
-  { title: 'a link to nothing', make: 'ln -s /nowhere x.json', kind: 'link', told: 'symbolic link' },
-  { title: 'a FIFO', make: 'mkfifo x.json', kind: 'special', told: 'not a regular file' },
+  { title: 'a link to /dev/zero', make: 'ln -s /dev/zero x.json', kind: 'ipc-link', told: 'symbolic link' },
+  { title: 'a link to itself', make: 'ln -s x.json x.json', kind: 'ipc-link', told: 'symbolic link' },
+  { title: 'a link to nothing', make: 'ln -s /nowhere x.json', kind: 'ipc-link', told: 'symbolic link' },
+  { title: 'a FIFO', make: 'mkfifo x.json', kind: 'ipc-special', told: 'not a regular file' },
   {
     title: 'a socket',
     make: python('import socket; socket.socket(socket.AF_UNIX).bind("x.json")'),
-    kind: 'special',
+    kind: 'ipc-special',
     told: 'not a regular file',
   },
-  { title: 'a directory', make: 'mkdir x.json', kind: 'directory', told: 'a directory' },
+  { title: 'a directory', make: 'mkdir x.json', kind: 'ipc-directory', told: 'a directory' },
   {
     title: 'a hard link',
     make: `printf '{"type":"message","id":"x","text":"twice"}' > .a && ln .a x.json`,
-    kind: 'hard-link',
+    kind: 'ipc-hard-link',
     told: '2 hard links',
   },
   {
     title: 'a file of 50 MB',
     make: 'head -c 52428800 /dev/zero > .a && mv .a x.json',
-    kind: 'too-large',
+    kind: 'ipc-too-large',
     told: 'at most 1048576 are allowed',
   },
   {
     title: 'a sparse file of the largest size',
     make: 'truncate -s 64M .a && mv .a x.json',
-    kind: 'too-large',
+    kind: 'ipc-too-large',
     told: 'at most 1048576 are allowed',
   },
   {
     title: 'invalid UTF-8',
     make: String.raw`printf '{"type":"message","id":"x","text":"\xff\xfe"}' > .a && mv .a x.json`,
-    kind: 'not-utf8',
+    kind: 'ipc-not-utf8',
     told: 'UTF-8',
   },
   {
     title: 'a megabyte of brackets',
     make: `${python('open(".a","w").write("["*1048576)')} && mv .a x.json`,
-    kind: 'not-a-request',
+    kind: 'ipc-not-a-request',
     told: 'levels of nesting',
   },
 ];
 
 describe('in messages/ of an untrusted container', () => {
   it.each(PLANTS)('$title is refused, recorded and answered', async ({ make, kind, told }) => {
-    const { done, reply } = await ground.probe('lobby', `cd /workspace/ipc/messages && ${make}; ${answerTo('x')}`);
+    const command = `cd /workspace/ipc/messages && ${make}; ${answerTo('x')}`;
+    const { done, reply } = await ground.probe('lobby', command, [{ kind, told }]);
     expect(done.reason).toBe('completed');
     expect(reply).toContain('"ok":false');
-    expect(reply).toContain(told);
-    expect(await ground.audit()).toMatch(new RegExp(`"kind":"ipc-${kind}"[^\n]*local:lobby[^\n]*${done.invocation}`));
   });
 
   it('a tree of directories under a request’s name is deleted behind, and none of it is kept', async () => {
     const make = python(
-      'import os\nfor i in range(200):\n os.makedirs(".t/%d" % i)\n for j in range(100): open(".t/%d/%d" % (i, j), "w").close()\n' +
+      'import os\nfor i in range(20):\n os.makedirs(".t/%d" % i)\n for j in range(50): open(".t/%d/%d" % (i, j), "w").close()\n' +
         'p = ".t"\nfor i in range(500):\n p += "/d"\n os.mkdir(p)\nos.rename(".t", "x.json")',
     );
-    const { reply } = await ground.probe('lobby', `cd /workspace/ipc/messages && ${make}; ${answerTo('x')}`);
-    expect(reply).toContain('a directory');
+    const command = `cd /workspace/ipc/messages && ${make}; ${answerTo('x')}`;
+    await ground.probe('lobby', command, [{ kind: 'ipc-directory', told: 'a directory' }]);
     const directories = () =>
       quarantined().filter((name) =>
         lstatSync(join(ground.installation.home.quarantine, name), { throwIfNoEntry: false })?.isDirectory(),
@@ -104,14 +104,14 @@ import os
 for n in [${names}]:
   os.symlink(b"/etc/passwd", n)
 os.symlink("/etc/passwd", "x.json")`);
-    const { done, reply } = await ground.probe('lobby', `cd /workspace/ipc/messages && ${make}; ${answerTo('x')}`);
-    expect(reply).toContain('symbolic link');
-    const lines = (await ground.audit()).split('\n').filter((line) => line.includes(done.invocation));
-    expect(lines).toHaveLength(8);
-    for (const line of lines) {
-      expect(JSON.parse(line)).toMatchObject({ kind: expect.stringMatching(/^ipc-(link|name)$/) });
-      expect(line).not.toMatch(/[\p{Cc}\u202a-\u202e]/u);
-    }
+    const command = `cd /workspace/ipc/messages && ${make}; ${answerTo('x')}`;
+    const turn = await ground.probe('lobby', command, [{ kind: 'ipc-link', told: 'symbolic link' }]);
+    const kinds = (await ground.recorded(turn)).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'ipc-link' || kind === 'ipc-name')).toHaveLength(8);
+    const raw = readFileSync(ground.installation.home.auditFile, 'utf8').split('\n');
+    const lines = raw.filter((line) => line.includes(turn.done.invocation));
+    expect(lines).toHaveLength(kinds.length);
+    for (const line of lines) expect(line).not.toMatch(/[\p{Cc}\u202a-\u202e]/u);
   });
 
   it('a request that is swapped for a link all the time is read whole or not at all', async () => {
@@ -127,7 +127,11 @@ while time.time() < end:
     open(".f", "w").write("{\\"type\\":\\"message\\",\\"id\\":\\"i%d\\",\\"text\\":\\"raced %d\\"}" % (n, n)); os.rename(".f", p)
   except OSError as e: print(e)
 print("swapped", n)`);
-    const { done, reply, messages } = await ground.probe('lobby', `cd /workspace/ipc/messages && ${race}`);
+    // The last link stays, so that at least one has been seen.
+    const command = `cd /workspace/ipc/messages && ${race}; ln -s /etc/passwd x.json; ${answerTo('x')}`;
+    const { done, reply, messages } = await ground.probe('lobby', command, [
+      { kind: 'ipc-link', told: /symbolic link/ },
+    ]);
     expect(done.reason).toBe('completed');
     expect(reply).toContain('swapped');
     for (const text of messages.slice(0, -1)) expect(text).toMatch(/^raced \d+$/);
@@ -143,12 +147,14 @@ describe.each(['friends', 'main'])('in the whole layout of %s', (folder) => {
         'truncate -s 5G .e && mv .e e.json; mkdir -p f.json/f; ln -s ../../../../../.env g.json';
       const ids = ['a', 'b', 'c', 'e', 'f', 'g'];
       const command = `cd /workspace/ipc/${box} && { ${make}; }; ${ids.map(answerTo).join('; ')}`;
-      const { done, reply } = await ground.probe(folder, command);
+      const { reply } = await ground.probe(folder, command, [
+        { kind: 'ipc-link', told: 'symbolic link', count: 2 },
+        { kind: 'ipc-special', told: 'not a regular file' },
+        { kind: 'ipc-hard-link', told: '2 hard links' },
+        { kind: 'ipc-too-large', told: 'at most 1048576 are allowed' },
+        { kind: 'ipc-directory', told: 'a directory' },
+      ]);
       expect(reply.match(/"ok":false/g)).toHaveLength(ids.length);
-      const lines = (await ground.audit()).split('\n').filter((line) => line.includes(done.invocation));
-      for (const kind of ['link', 'special', 'hard-link', 'too-large', 'directory']) {
-        expect(lines.join('\n')).toContain(`"kind":"ipc-${kind}"`);
-      }
     },
   );
 });
@@ -160,12 +166,12 @@ describe('a request that claims to be somebody else’s', () => {
     const forged = Object.entries(FORGED).map(([field, value]) =>
       request({ type: 'message', id: `f-${field}`, text: 'x', [field]: value }),
     );
-    const { done, reply } = await ground.probe(folder, forged.join('; echo; '));
+    const { reply } = await ground.probe(folder, forged.join('; echo; '), [
+      { kind: 'ipc-invalid-request', told: 'Unrecognized key', count: forged.length },
+    ]);
     const answers = reply.split('\n').filter((line) => line.includes('"ok":false'));
     expect(answers).toHaveLength(forged.length);
     for (const field of Object.keys(FORGED)) expect(reply).toContain(`\\"${field}\\"`);
-    const lines = (await ground.audit()).split('\n').filter((line) => line.includes(done.invocation));
-    expect(lines.filter((line) => line.includes('ipc-invalid-request'))).toHaveLength(forged.length);
   });
 
   it.each([
@@ -174,9 +180,9 @@ describe('a request that claims to be somebody else’s', () => {
     ['lobby', 'send_file', { path: '/workspace/group/CLAUDE.md' }],
     ['friends', 'send_file', { path: '/workspace/group/CLAUDE.md' }],
   ])('by another chat’s id is refused in %s (%s)', async (folder, type, more) => {
-    const { done, reply } = await ground.probe(folder, request({ type, id: 'o1', chat: 'local:main', ...more }));
-    expect(reply).toContain('may address only itself');
-    expect(await ground.audit()).toMatch(new RegExp(`request-refused[^\n]*${done.invocation}`));
+    await ground.probe(folder, request({ type, id: 'o1', chat: 'local:main', ...more }), [
+      { kind: 'request-refused', told: 'may address only itself', count: 1 },
+    ]);
   });
 });
 
@@ -192,9 +198,8 @@ describe('a request for a right that untrusted chats lack', () => {
     ['github_backup', 'may not run scripts'],
     ['become_main', 'unknown request kind'],
   ])('(%s) is refused, recorded and answered, from messages/ too', async (type, reason) => {
-    const { done, reply } = await ground.probe('lobby', request({ type, id: 'q1', group: 'local:lobby', prompt: 'x' }));
-    expect(reply).toContain('"ok":false');
-    expect(reply).toContain(reason);
-    expect(await ground.audit()).toMatch(new RegExp(`request-refused[^\n]*${done.invocation}`));
+    const asked = request({ type, id: 'q1', group: 'local:lobby', prompt: 'x' });
+    const refused = [{ kind: 'request-refused', told: reason, count: 1 }] as const;
+    expect((await ground.probe('lobby', asked, refused)).reply).toContain('"ok":false');
   });
 });

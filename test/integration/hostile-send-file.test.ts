@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Ground, prepareGround, request, SECRET } from './hostile.ts';
+import { type Ground, NOTHING_REFUSED, prepareGround, request, SECRET } from './hostile.ts';
 import type { Conversation } from './installation.ts';
 
 let ground: Ground;
@@ -79,12 +79,11 @@ describe.each(['lobby', 'friends', 'main'] as const)('send_file in %s', (folder)
   it.each([...REFUSED, ['/workspace/trusted/secret.txt', SHARED_MEMORY[folder]] as const])(
     'of %s is refused, recorded, and the agent is told: %s',
     async (path, told) => {
-      const turn = await ground.ask(folder, `send-file: ${onHost(path)}`);
-      expect(turn.reply.replaceAll('"', '\\"')).toContain(told);
+      const turn = await ground.ask(folder, `send-file: ${onHost(path)}`, [
+        { kind: 'request-refused', told, count: 1 },
+      ]);
       expect(filesOf(turn)).toEqual([]);
-      expect(await ground.audit()).toMatch(
-        new RegExp(`request-refused[^\n]*local:${folder}[^\n]*${turn.done.invocation}[^\n]*send_file`),
-      );
+      expect(await ground.recorded(turn)).toContainEqual(expect.objectContaining({ request: 'send_file' }));
       expect(copies(folder)).toEqual([]);
     },
   );
@@ -92,7 +91,7 @@ describe.each(['lobby', 'friends', 'main'] as const)('send_file in %s', (folder)
 
 describe.each(['lobby', 'friends', 'main'] as const)('send_file of a good file in %s', (folder) => {
   it('gives the operator a copy of the host’s own and says where it lies', async () => {
-    const turn = await ground.ask(folder, 'send-file: good.txt');
+    const turn = await ground.ask(folder, 'send-file: good.txt', NOTHING_REFUSED);
     expect(turn.reply).toContain('sent "good.txt"');
     const [file] = filesOf(turn);
     expect(file).toMatchObject({ name: 'good.txt' });
@@ -100,7 +99,7 @@ describe.each(['lobby', 'friends', 'main'] as const)('send_file of a good file i
     expect(readFileSync(file?.path ?? '', 'utf8')).toBe(`good words of ${folder}\n`);
     expect(statSync(file?.path ?? '').mode & 0o777).toBe(0o600);
     expect(turn.messages[0]).toContain(file?.path);
-    expect(await ground.audit()).toMatch(new RegExp(`file-sent[^\n]*${turn.done.invocation}`));
+    expect((await ground.recorded(turn)).map(({ kind }) => kind)).toContain('file-sent');
   });
 });
 
@@ -122,14 +121,18 @@ while time.time() < end:
       open("/workspace/ipc/messages/.t", "w").write(json.dumps({"type": "send_file", "id": i, "path": "/workspace/group/raced"}))
       os.rename("/workspace/ipc/messages/.t", "/workspace/ipc/messages/%s.json" % i)
   except OSError as e: print(e)
-print("rounds", n)'; sleep 1`;
+print("rounds", n)'; sleep 1; cat /workspace/ipc/input/c*.json`;
 
   it('leaves as one of its whole contents or not at all', async () => {
-    const turn = await ground.probe('friends', race(join(ground.outside, 'secret.txt')));
+    const turn = await ground.probe('friends', race(join(ground.outside, 'secret.txt')), NOTHING_REFUSED);
     expect(turn.done.reason).toBe('completed');
     expect(turn.reply).toContain('rounds');
-    const recorded = (await ground.audit()).split('\n').filter((line) => line.includes(turn.done.invocation));
-    expect(recorded.length).toBeGreaterThan(0);
+    // How many the race wins is luck; each that it loses is on record and told, and so is each that it wins.
+    const recorded = (await ground.recorded(turn)).map(({ kind }) => kind);
+    const count = (kind: string) => recorded.filter((one) => one === kind).length;
+    expect(count('request-refused') + count('file-sent')).toBeGreaterThan(0);
+    expect(turn.reply.match(/"ok":false/g) ?? []).toHaveLength(count('request-refused'));
+    expect(turn.reply.match(/"ok":true/g) ?? []).toHaveLength(count('file-sent'));
     for (const { path, bytes } of filesOf(turn)) {
       const content = readFileSync(path, 'utf8');
       expect(content).toHaveLength(bytes);
@@ -142,17 +145,19 @@ describe('a flood of files', () => {
   it('is bounded per turn, in number and bytes, and told', async () => {
     const names = Array.from({ length: 25 }, (_, n) => `s${n}`);
     const requests = names.map((id) => request({ type: 'send_file', id, path: '/workspace/group/small' }));
-    const turn = await ground.probe('friends', `echo x > small; ${requests.join('; echo; ')}`);
-    expect(turn.reply).toContain('at most 20 files are sent in one turn');
+    const turn = await ground.probe('friends', `echo x > small; ${requests.join('; echo; ')}`, [
+      { kind: 'request-refused', told: 'at most 20 files are sent in one turn', count: 5 },
+    ]);
     expect(filesOf(turn)).toHaveLength(20);
   });
 
   it('of the largest allowed size passes piece by piece', async () => {
     const ids = ['b1', 'b2', 'b3', 'b4', 'b5', 'b6'];
     const requests = ids.map((id) => request({ type: 'send_file', id, path: '/workspace/group/big' }));
-    const turn = await ground.probe('friends', `head -c 20971520 /dev/urandom > big; ${requests.join('; echo; ')}`);
+    const turn = await ground.probe('friends', `head -c 20971520 /dev/urandom > big; ${requests.join('; echo; ')}`, [
+      { kind: 'request-refused', told: 'bytes of files are sent in one turn', count: 1 },
+    ]);
     expect(filesOf(turn).map(({ bytes }) => bytes)).toEqual(Array(5).fill(20_971_520));
-    expect(turn.reply).toContain('bytes of files are sent in one turn');
   });
 
   it('with a hostile name is shown under a harmless one', async () => {
@@ -161,6 +166,7 @@ describe('a flood of files', () => {
       'friends',
       `python3 -c 'open("${name}", "w").write("x")'; ` +
         request({ type: 'send_file', id: 'n1', path: `/workspace/group/${JSON.parse(`"${name}"`)}` }),
+      NOTHING_REFUSED,
     );
     expect(filesOf(turn)).toMatchObject([{ name: '_gpj_[2J;_(id).exe', bytes: 1 }]);
   });

@@ -1,13 +1,16 @@
 /**
  * One hostile turn and all that has to hold after it: the event loop was never held, another group was served
- * meanwhile, nothing outside was touched, the refusal is on record.
+ * meanwhile, nothing outside was touched, and every refusal is on record and was told to the agent.
  */
 import { createHash } from 'node:crypto';
 import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
-import { chown, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { trailFiles } from '../../src/audit/files.ts';
+import { type AuditEntry, readEntries } from '../../src/audit/read.ts';
+import type { AuditKind } from '../../src/domain/audit-kinds.ts';
 import { TIER_NAMES } from '../../src/domain/tiers.ts';
 import type { Home } from '../../src/home.ts';
 import { type Conversation, type Installation, install } from './installation.ts';
@@ -19,15 +22,29 @@ export const SECRET = 'sentinel-7f3a9c';
 const NO_CAPS = '{ requestsPerMinute: 10000, tokensPerDay: 1000000000 }';
 const SENTINEL_UID = 4_242;
 
+/** What has to have been refused in a turn. */
+export interface Refused {
+  /** As the audit trail has it. */
+  readonly kind: AuditKind;
+  /** In the agent’s answer, which has read it; `ended`: the turn was ended for it, and the chat has read it. */
+  readonly told: string | RegExp | { readonly ended: string };
+  /** Exactly so many on record; default: at least one. */
+  readonly count?: number;
+}
+
+/** For what is no refusal: the host does nothing with it that it could refuse. */
+export const NOTHING_REFUSED: readonly Refused[] = [];
+
 export interface Ground {
   readonly installation: Installation;
   /** A directory of the host's that no plan shows. */
   readonly outside: string;
   /** Runs a hostile command in that group's container, checks what has to hold, and hands back the turn. */
-  probe(folder: string, command: string): Promise<Conversation>;
+  probe(folder: string, command: string, refused: readonly Refused[]): Promise<Conversation>;
   /** A tool of the rehearsal model instead of a command. */
-  ask(folder: string, message: string): Promise<Conversation>;
-  audit(): Promise<string>;
+  ask(folder: string, message: string, refused: readonly Refused[]): Promise<Conversation>;
+  /** What is on record of that turn. */
+  recorded(turn: Conversation): Promise<readonly AuditEntry[]>;
   close(): Promise<void>;
 }
 
@@ -57,6 +74,8 @@ const layOutSentinels = async (home: Home, outside: string): Promise<string[]> =
   return [...files, ...others, '/etc', '/etc/passwd', '/etc/shadow', '/etc/hostname'];
 };
 
+const verbatim = (text: string): RegExp => new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+
 /** Two groups of the tier that everybody is in by default: one is hostile, one must not notice. */
 const BYSTANDER = { main: 'friends', friends: 'main', lobby: 'main' } as const;
 
@@ -69,7 +88,21 @@ export const prepareGround = async (): Promise<Ground> => {
     env: `NOTHING=${SECRET}-in-env\n`,
   });
   const sentinels = await layOutSentinels(installation.home, outside);
-  const audit = () => readFile(installation.home.auditFile, 'utf8').catch(() => '');
+  const recorded = async ({ done }: Conversation): Promise<AuditEntry[]> => {
+    const entries = [...readEntries(trailFiles(installation.home.auditFile), () => {})];
+    return entries.filter(({ invocation }) => invocation === done.invocation);
+  };
+
+  const expectRefused = async (folder: string, turn: Conversation, { kind, told, count }: Refused): Promise<void> => {
+    const lines = (await recorded(turn)).filter((entry) => entry.kind === kind && entry.group === `local:${folder}`);
+    if (count === undefined) expect(lines, `on record as ${kind}`).not.toEqual([]);
+    else expect(lines, `on record as ${kind}`).toHaveLength(count);
+    if (typeof told === 'object' && 'ended' in told) expect(turn.messages.join()).toContain(told.ended);
+    else
+      expect(turn.reply.replaceAll('"', '\\"'), 'told to the agent').toMatch(
+        told instanceof RegExp ? told : verbatim(told),
+      );
+  };
 
   const once = async (folder: string, message: string) => {
     const before = sentinels.map(stateOf);
@@ -86,21 +119,26 @@ export const prepareGround = async (): Promise<Ground> => {
     return { turn: result.turn, lagMs };
   };
 
+  const checked = async (folder: string, turn: Conversation, refused: readonly Refused[]): Promise<Conversation> => {
+    for (const one of refused) await expectRefused(folder, turn, one);
+    return turn;
+  };
+
   /** What else runs on the machine lags the loop too, but not twice at the same probe. */
-  const twice = async (folder: string, message: string): Promise<Conversation> => {
+  const twice = async (folder: string, message: string, refused: readonly Refused[]): Promise<Conversation> => {
     const first = await once(folder, message);
-    if (first.lagMs < LAG_MS_MAX) return first.turn;
+    if (first.lagMs < LAG_MS_MAX) return checked(folder, first.turn, refused);
     const second = await once(folder, message);
     expect(second.lagMs, 'the longest stretch that the event loop was held, ms').toBeLessThan(LAG_MS_MAX);
-    return second.turn;
+    return checked(folder, second.turn, refused);
   };
 
   return {
     installation,
     outside,
-    probe: (folder, command) => twice(folder, `run: ${command}`),
+    probe: (folder, command, refused) => twice(folder, `run: ${command}`, refused),
     ask: twice,
-    audit,
+    recorded,
     close: async () => {
       await installation.close();
       await rm(outside, { recursive: true, force: true });

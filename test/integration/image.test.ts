@@ -41,6 +41,7 @@ const rootWith = async (dockerfile: string): Promise<string> => {
   await Promise.all([mkdir(join(root, 'container')), mkdir(join(root, 'dist'))]);
   await writeFile(join(root, 'container', 'Dockerfile'), dockerfile);
   await writeFile(join(root, 'dist', 'runner.mjs'), `// ${randomBytes(8).toString('hex')}`);
+  await writeFile(join(root, 'dist', 'web-fetch.mjs'), '// fetches');
   return root;
 };
 
@@ -94,9 +95,9 @@ describe('the agent image', () => {
     });
   });
 
-  it('needs the bundled runner', async () => {
+  it.each(['runner.mjs', 'web-fetch.mjs'])('needs the bundled %s', async (program) => {
     const root = await rootWith(DOCKERFILE);
-    await rm(join(root, 'dist', 'runner.mjs'));
+    await rm(join(root, 'dist', program));
     await expect(ensure(root)).rejects.toMatchObject({ code: 'image', hint: 'npm run build' });
   });
 });

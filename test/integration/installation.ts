@@ -10,6 +10,7 @@ import { buildImage } from '../../src/commands/image.ts';
 import { init } from '../../src/commands/init.ts';
 import { GroupId } from '../../src/domain/ids.ts';
 import { LABELS } from '../../src/domain/plan.ts';
+import type { NetworkDoors } from '../../src/gateway/egress-doors.ts';
 import { type Home, homeAt } from '../../src/home.ts';
 import type { ChatEvent } from '../../src/ops/control-protocol.ts';
 
@@ -45,6 +46,8 @@ export interface InstallationOptions {
   readonly env?: string;
   /** Work on the home before the supervisor opens it. */
   readonly prepare?: (home: Home) => Promise<void>;
+  /** Default: the machine's own. */
+  readonly network?: NetworkDoors;
 }
 
 export const contextOf = (home: Home): CommandContext => ({
@@ -61,13 +64,13 @@ export const contextOf = (home: Home): CommandContext => ({
   interruption: () => new AbortController().signal,
 });
 
-const open = async (home: Home): Promise<App> => {
+const open = async (home: Home, { network }: InstallationOptions): Promise<App> => {
   const environment = {
     home: undefined,
     dockerHost: process.env.DOCKER_HOST,
     logLevel: process.env.TEST_LOG ?? 'silent',
   };
-  const app = await openApp({ homeDir: home.dir, environment });
+  const app = await openApp({ homeDir: home.dir, environment, network });
   await app.start();
   return app;
 };
@@ -94,7 +97,7 @@ export const makeHome = async (options: InstallationOptions = {}): Promise<Home>
 export const install = async (options: InstallationOptions = {}): Promise<Installation> => {
   const home = await makeHome(options);
   const docker = new Docker();
-  const life = { app: await open(home) };
+  const life = { app: await open(home, options) };
   const events: Installation['events'] = (folder, text, signal = new AbortController().signal) =>
     life.app.supervisor.chat({ group: GroupId.parse(`local:${folder}`), text }, signal);
   return {
@@ -108,7 +111,7 @@ export const install = async (options: InstallationOptions = {}): Promise<Instal
     containers: () => docker.listContainers({ all: true, filters: { label: [`${LABELS.home}=${home.dir}`] } }),
     restart: async () => {
       await life.app.close();
-      life.app = await open(home);
+      life.app = await open(home, options);
       return life.app;
     },
     close: async () => {

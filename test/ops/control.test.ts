@@ -44,6 +44,7 @@ const DONE: ChatEvent = {
 interface Seen {
   readonly texts: string[];
   readonly cancelled: string[];
+  readonly recorded: string[];
   shutdowns: number;
   aborted: number;
 }
@@ -57,7 +58,7 @@ async function* replies(): AsyncGenerator<ChatEvent> {
 }
 
 const standIn = (chat: Chat = replies): { supervisor: ControlledSupervisor; seen: Seen } => {
-  const seen: Seen = { texts: [], cancelled: [], shutdowns: 0, aborted: 0 };
+  const seen: Seen = { texts: [], cancelled: [], recorded: [], shutdowns: 0, aborted: 0 };
   const supervisor: ControlledSupervisor = {
     status: () => STATUS,
     chat: (request, signal) => {
@@ -70,6 +71,9 @@ const standIn = (chat: Chat = replies): { supervisor: ControlledSupervisor; seen
     cancel: (invocation) => {
       seen.cancelled.push(invocation);
       return invocation === INVOCATION;
+    },
+    record: ({ kind }) => {
+      seen.recorded.push(kind);
     },
     shutdown: () => {
       seen.shutdowns += 1;
@@ -360,7 +364,7 @@ describe('a request that is not understood is refused and changes nothing', () =
     const answer = await raw(method, path, body);
     expect(answer.status).toBe(status);
     expect(answer.body).toMatchObject({ code: expect.any(String), message: expect.stringMatching(message) });
-    expect(seen).toEqual({ texts: [], cancelled: [], shutdowns: 0, aborted: 0 });
+    expect(seen).toEqual({ texts: [], cancelled: [], recorded: [], shutdowns: 0, aborted: 0 });
     expect(await controlClient(home).status()).toEqual(STATUS);
   });
 

@@ -36,6 +36,7 @@ export const ENGINE: EngineReport = {
     storageDriver: 'overlay2',
     securityOptions: ['name=seccomp,profile=builtin', 'name=cgroupns'],
     runc: '1.3.3',
+    rootDirectory: null,
   },
 };
 
@@ -49,6 +50,7 @@ export const examined = async (spoiled: Partial<Examined> = {}): Promise<Examine
     home,
     config: known(config),
     secrets: known(createSecrets(new Map(), home.envFile)),
+    secretProblems: [],
     ownUid: 0,
     containerUid: 10_001,
     engineSocket: known('/var/run/docker.sock'),

@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { engineError, engineSays, engineSocket, openEngine } from '../../src/runtimes/engine.ts';
 
@@ -79,6 +81,24 @@ describe('an engine that can’t be reached', () => {
     await expect(engine.quick.version()).resolves.toEqual({ Version: '9' });
     engine.close();
     server.close();
+  });
+});
+
+describe('an engine’s client', () => {
+  it('has nothing in its options that takes long to format, while a request is under way', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tierclaw-engine-'));
+    const socketPath = join(directory, 'e.sock');
+    const server = createServer(() => undefined).listen(socketPath);
+    const engine = openEngine(socketPath, 2000);
+    const asked = engine.quick.version().catch(() => undefined);
+    await once(server, 'request');
+    const options = inspect(engine.quick.modem, { showHidden: true, depth: null });
+    expect(options.length).toBeLessThan(5000);
+    server.closeAllConnections();
+    await asked;
+    engine.close();
+    server.close();
+    await rm(directory, { recursive: true });
   });
 });
 

@@ -36,7 +36,7 @@ export const parseSource = (path: string, text: string): Source => ({
 export const sourcesIn = (folders: readonly string[]): readonly Source[] =>
   folders
     .flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }))
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.d.ts'))
     .map((entry) => join(entry.parentPath, entry.name))
     .map((file) => parseSource(relative(ROOT, file), readFileSync(file, 'utf8')))
     .sort((a, b) => a.path.localeCompare(b.path));

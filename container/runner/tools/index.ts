@@ -10,6 +10,7 @@ import { grep } from './grep.ts';
 import { sendFile } from './send-file.ts';
 import { sendMessage } from './send-message.ts';
 import type { ToolContext, ToolFactory } from './tool.ts';
+import { webFetch } from './web-fetch.ts';
 
 type ToolName = InitFrame['tools'][number];
 
@@ -22,6 +23,7 @@ const FACTORIES: Readonly<Record<ToolName, ToolFactory>> = {
   grep,
   send_message: sendMessage,
   send_file: sendFile,
+  web_fetch: webFetch,
 };
 
 export const makeTools = (names: readonly ToolName[], context: ToolContext): AgentTool[] =>

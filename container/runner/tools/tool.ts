@@ -11,6 +11,8 @@ export interface ToolContext {
   readonly environment: Readonly<Record<string, string>>;
   readonly limits: Pick<InitFrame['limits'], 'commandMs' | 'toolOutputBytes'>;
   readonly ipc: Ipc;
+  /** The loopback port of the way out, and the program that uses it for `web_fetch`. */
+  readonly web: { readonly proxyPort: number; readonly program: string };
 }
 
 interface ToolDefinition<Input extends z.ZodType> {

@@ -1,9 +1,10 @@
-/** Checks of the home's file system: room for bytes and for files. The judging is pure. */
+/** Checks of the disks: room for bytes and for files, at the home and at the engine. The judging is pure. */
 import type { StatsFs } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { DiskConfig, floorBytes } from '../../domain/disk-config.ts';
 import { isErrno } from '../../errors.ts';
-import { type Check, type Finding, failure, good, warning } from '../doctor.ts';
+import { type Check, type Examined, type Finding, failure, good, warning } from '../doctor.ts';
 
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
@@ -21,9 +22,12 @@ export interface Room {
   readonly total: number;
 }
 
-export const judgeBytes = ({ free, total }: Room, place: string): Finding => {
+/** `floor`: with less no turn starts. */
+export const judgeBytes = ({ free, total }: Room, place: string, floor = 0): Finding => {
   const found = `${gib(free)} of ${gib(total)} free (${percent(free / total)}) at ${place}`;
-  const hint = 'make room: tierclaw logs and data/backups/ are the first places to look; then: docker system df';
+  const hint =
+    'make room: tierclaw gc; then look at data/backups/, groups/ and agents/ (du -x --max-depth=2 .); docker system df';
+  if (free < floor) return failure(`${found}: no turn starts below ${gib(floor)}`, hint);
   if (free < BYTES_FAIL) return failure(found, hint);
   return free < BYTES_WARN || free / total < SHARE_WARN ? warning(found, hint) : good(found);
 };
@@ -47,15 +51,24 @@ const statOf = async (path: string): Promise<{ place: string; stats: StatsFs }> 
   }
 };
 
+const judgePlace = async ({ config }: Examined, path: string): Promise<Finding> => {
+  const { place, stats } = await statOf(path);
+  const room = { free: stats.bavail * stats.bsize, total: stats.blocks * stats.bsize };
+  const policy = config.ok ? config.value.disk : DiskConfig.parse({});
+  return judgeBytes(room, place, floorBytes(policy, room.total));
+};
+
+/** Images and containers' layers; the engine writes there, not we. */
+const checkEngineDisk = (examined: Examined): Finding | Promise<Finding> => {
+  const { engine } = examined;
+  const root = engine.ok ? engine.value.machine.rootDirectory : null;
+  if (root === null) return good('the engine doesn’t say where it keeps its files');
+  return judgePlace(examined, root);
+};
+
 export const diskChecks: readonly Check[] = [
-  {
-    id: 'disk',
-    title: 'disk space',
-    run: async ({ home }) => {
-      const { place, stats } = await statOf(home.data);
-      return judgeBytes({ free: stats.bavail * stats.bsize, total: stats.blocks * stats.bsize }, place);
-    },
-  },
+  { id: 'disk', title: 'disk space', run: (examined) => judgePlace(examined, examined.home.data) },
+  { id: 'disk:engine', title: 'engine’s disk', run: checkEngineDisk },
   {
     id: 'inodes',
     title: 'files on the disk',

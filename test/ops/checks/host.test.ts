@@ -3,13 +3,15 @@ import { chmod, chown, mkdir, symlink, truncate, writeFile } from 'node:fs/promi
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { parseConfig } from '../../../src/config.ts';
 import { AppError } from '../../../src/errors.ts';
 import { judgeBytes, judgeInodes } from '../../../src/ops/checks/disk.ts';
 import { judgeInotify } from '../../../src/ops/checks/machine.ts';
+import { findFileSystem, judgeQuotas } from '../../../src/ops/checks/quota.ts';
 import type { Examined } from '../../../src/ops/doctor.ts';
 import { createSecrets } from '../../../src/secrets.ts';
 import { openStores } from '../../../src/store/stores.ts';
-import { check, examined, known, unknown } from '../examined.ts';
+import { check, ENGINE, examined, known, unknown } from '../examined.ts';
 
 const GIB = 1024 ** 3;
 
@@ -21,6 +23,19 @@ describe('room on the disk', () => {
     ['enough', { free: 50 * GIB, total: 100 * GIB }, 'ok'],
   ])('%s', (_, room, status) => {
     expect(judgeBytes(room, '/h')).toMatchObject({ status, found: expect.stringContaining('at /h') });
+  });
+
+  test('fails below the floor, and says that no turn starts', () => {
+    const finding = judgeBytes({ free: 3 * GIB, total: 200 * GIB }, '/h', 4 * GIB);
+    expect(finding).toMatchObject({ status: 'fail', found: expect.stringContaining('no turn starts below 4.0 GB') });
+    expect(finding.hint).toContain('tierclaw gc');
+  });
+
+  test('is looked at where the engine keeps its files, too', async () => {
+    const { dir } = (await examined()).home;
+    const machine = { ...ENGINE.machine, rootDirectory: dir };
+    const patient = await examined({ engine: known({ ...ENGINE, machine }) });
+    expect((await check('disk:engine', patient)).found).toContain(`at ${dir}`);
   });
 
   test.each([
@@ -228,5 +243,65 @@ describe('secrets in containers', () => {
     const result = await check('container-secrets', { ...patient, secrets, plans });
     expect(result).toMatchObject({ status: 'warn', found: expect.stringContaining('HARMLESS (main)') });
     expect(JSON.stringify(result)).not.toContain('sk-secret-value');
+  });
+});
+
+describe('credentials', () => {
+  const withCredential = async () => {
+    const patient = await examined();
+    const yaml = 'credentials: { a: { kind: environment, variable: MAIL_KEY, secret: KEY, tiers: [trusted] } }';
+    return { ...patient, config: known(parseConfig(yaml, patient.home.configFile)) };
+  };
+
+  test('that containers get as environment are named, with who gets them', async () => {
+    const result = await check('container-secrets', await withCredential());
+    expect(result).toMatchObject({ status: 'warn', found: 'containers can read: MAIL_KEY (trusted)' });
+  });
+
+  test('without their secret fail, and with it don’t', async () => {
+    const patient = await withCredential();
+    expect(await check('credentials', patient)).toMatchObject({
+      status: 'fail',
+      found: 'credentials.a: the secret KEY: it is not there',
+    });
+    const secrets = known(createSecrets(new Map([['KEY', 'sk-secret-value']]), patient.home.envFile));
+    const mended = await check('credentials', { ...patient, secrets });
+    expect(mended).toMatchObject({ status: 'ok', found: '1, each with its secret' });
+  });
+
+  test('of a source that can’t be read are a failure with the source’s own hint', async () => {
+    const problem = new AppError({
+      code: 'config',
+      message: '/h/agents/a/.env: others may read it',
+      hint: 'chmod 600',
+    });
+    const result = await check('secret-sources', await examined({ secretProblems: [problem] }));
+    expect(result).toMatchObject({ status: 'fail', found: problem.message, hint: 'chmod 600' });
+    expect(await check('secret-sources', await examined())).toMatchObject({ status: 'ok' });
+  });
+});
+
+describe('disk quotas', () => {
+  const MOUNTS = [
+    '22 27 0:21 / /proc rw,relatime - proc proc rw',
+    '27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,errors=remount-ro',
+    '90 27 8:17 / /srv rw master:2 - xfs /dev/sdb1 rw,attr2,prjquota',
+  ].join('\n');
+
+  test.each([
+    ['254:0', { type: 'ext4', hasProjectQuotas: false }],
+    ['8:17', { type: 'xfs', hasProjectQuotas: true }],
+    ['0:99', null],
+  ])('on the device %s are those of its file system', (device, expected) => {
+    expect(findFileSystem(MOUNTS, device)).toEqual(expected);
+  });
+
+  test('are said to be kept by measuring, and what isn’t measured without root', async () => {
+    expect(judgeQuotas({ type: 'ext4', hasProjectQuotas: false }, true)).toMatchObject({
+      status: 'ok',
+      found: expect.stringContaining('beyond'),
+    });
+    expect(judgeQuotas(null, false)).toMatchObject({ status: 'warn', found: expect.stringContaining('unknown') });
+    expect((await check('quotas', await examined())).found).toMatch(/on (?!an unknown)\w+/);
   });
 });

@@ -1,15 +1,17 @@
 /**
  * Where the supervisor's log lies, and its older ones beside it: `supervisor.log.1` is the youngest of them. The log is
- * put aside only while nobody writes to it: before a supervisor starts.
+ * put aside by a rename while nobody writes to it, and by whoever writes to it otherwise: copied and emptied in one
+ * step, so that no line falls in between.
  */
+import { copyFileSync, fstatSync, renameSync, statSync, truncateSync } from 'node:fs';
 import { rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isErrno } from '../errors.ts';
 import type { Home } from '../home.ts';
 
-/** A log that is larger when a supervisor starts is put aside. */
+/** A log that is larger is put aside: when a supervisor starts, and while it runs. */
 export const LOG_BYTES_MAX = 20 * 1024 * 1024;
-/** Older logs that are kept: with the one in use about 80 MB, plus what one life writes. */
+/** Older logs that are kept: with the one in use about 80 MB. */
 export const OLD_LOGS = 3;
 
 /** Where `up --detach` and deploy.sh let the supervisor write. */
@@ -41,5 +43,28 @@ export const rotateLog = async (home: Home): Promise<boolean> => {
   if ((await sizeOf(logFile(home))) <= LOG_BYTES_MAX) return false;
   const files = [logFile(home), ...oldLogFiles(home)];
   for (let at = files.length - 1; at > 0; at -= 1) await move(files[at - 1] ?? '', files[at] ?? '');
+  return true;
+};
+
+const isFileOf = (descriptor: number, path: string): boolean => {
+  const written = fstatSync(descriptor);
+  const named = statSync(path, { throwIfNoEntry: false });
+  return named !== undefined && written.dev === named.dev && written.ino === named.ino;
+};
+
+/**
+ * The same by the process that writes to it through `descriptor`, opened for appending: the file keeps its inode. It
+ * blocks for as long as copying 20 MB takes. True where it did.
+ */
+export const rotateOwnLog = (home: Home, descriptor: number, maxBytes: number = LOG_BYTES_MAX): boolean => {
+  const path = logFile(home);
+  if (!isFileOf(descriptor, path) || fstatSync(descriptor).size <= maxBytes) return false;
+  const files = oldLogFiles(home);
+  for (let at = files.length - 1; at > 0; at -= 1) {
+    const from = files[at - 1] ?? '';
+    if (statSync(from, { throwIfNoEntry: false }) !== undefined) renameSync(from, files[at] ?? '');
+  }
+  copyFileSync(path, files[0] ?? '');
+  truncateSync(path, 0);
   return true;
 };

@@ -2,8 +2,9 @@ import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createSecrets, loadSecrets, parseEnvFile } from '../../src/secrets.ts';
-import { temporaryDirectory } from './setup.ts';
+import { parseEnvFile, readEnvFile } from '../../src/secrets/file.ts';
+import { createSecrets } from '../../src/secrets.ts';
+import { temporaryDirectory } from '../gateway/setup.ts';
 
 const withValues = (values: Record<string, string>) => createSecrets(new Map(Object.entries(values)), '/h/.env');
 
@@ -51,7 +52,7 @@ describe('a .env file', () => {
       const file = join(await temporaryDirectory(), '.env');
       await writeFile(file, 'A=topsecret\n');
       await chmod(file, mode);
-      await expect(loadSecrets(file)).rejects.toMatchObject({
+      await expect(readEnvFile(file)).rejects.toMatchObject({
         code: 'config',
         message: expect.stringContaining(`${file}: others may read it: its mode is 0${mode.toString(8)}`),
         hint: `chmod 600 ${file}`,
@@ -61,9 +62,9 @@ describe('a .env file', () => {
 
   it('of mode 0600 is read; a missing one means none', async () => {
     const file = join(await temporaryDirectory(), '.env');
-    expect((await loadSecrets(file)).get('A')).toBeUndefined();
+    expect((await readEnvFile(file)).get('A')).toBeUndefined();
     await writeFile(file, 'A=value1\n', { mode: 0o600 });
-    expect((await loadSecrets(file)).require('A')).toBe('value1');
+    expect((await readEnvFile(file)).get('A')).toBe('value1');
   });
 });
 

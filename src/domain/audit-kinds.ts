@@ -1,0 +1,71 @@
+/** Every kind of event that the audit trail knows: a typo doesn't compile, and `tierclaw audit list --kind` names them. */
+
+export const AUDIT_KINDS = [
+  // Turns. No turn starts that isn't on record.
+  'turn-started',
+  // What a container asked for.
+  'request-refused',
+  'file-sent',
+  'instructions-refused',
+  // Files in its inbox that are no acceptable request.
+  'ipc-name',
+  'ipc-missing',
+  'ipc-link',
+  'ipc-not-a-directory',
+  'ipc-directory',
+  'ipc-special',
+  'ipc-hard-link',
+  'ipc-too-large',
+  'ipc-changed',
+  'ipc-exists',
+  'ipc-not-empty',
+  'ipc-denied',
+  'ipc-not-utf8',
+  'ipc-not-json',
+  'ipc-not-a-request',
+  'ipc-invalid-request',
+  'ipc-duplicate',
+  'ipc-too-many',
+  'ipc-left-over',
+  'ipc-answer',
+  'ipc-stuck',
+  'ipc-flood',
+  // The network and what is in it.
+  'egress',
+  'egress-open',
+  'egress-refusals',
+  'credential-open',
+  'credential-used',
+  'credential-given',
+  'credential-refused',
+  'secrets-reloaded',
+  'secrets-refused',
+  // Disk.
+  'quota-exceeded',
+  'floor-reached',
+  'gc',
+  // The operator.
+  'group-registered',
+  'dead-replayed',
+  'dead-dropped',
+  'database-restore',
+  'image-recorded',
+  // The trail about itself.
+  'audit-adopted',
+  'audit-repaired',
+  'audit-resumed',
+  'audit-acknowledged',
+] as const;
+
+export type AuditKind = (typeof AUDIT_KINDS)[number];
+
+/** What the command line does to a home, whether or not a supervisor runs. */
+export const OPERATOR_KINDS = [
+  'group-registered',
+  'dead-replayed',
+  'dead-dropped',
+  'image-recorded',
+  'gc',
+] as const satisfies readonly AuditKind[];
+
+export type OperatorKind = (typeof OPERATOR_KINDS)[number];

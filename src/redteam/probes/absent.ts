@@ -1,0 +1,77 @@
+/** Attacks on features that aren't built: named, so that the list is whole, and turned on with their feature. */
+import type { AbsentProbe } from '../probe.ts';
+
+export const ABSENT_PROBES: readonly AbsentProbe[] = [
+  {
+    kind: 'absent',
+    id: 'host-git',
+    topic: 'host',
+    tries: 'to have the host run code by a repository it looks into: hooks, core.fsmonitor, $(…) in a commit message',
+    why: 'Git that the host runs never works in a directory that a container can write',
+    reason: 'the host runs no Git yet',
+  },
+  {
+    kind: 'absent',
+    id: 'grant-paths',
+    topic: 'host',
+    tries: 'to be granted a path with .., a symlinked or swapped root, / or the home’s own state',
+    why: 'a grant’s root is checked when it is given and at every start of a container',
+    reason: 'there are no grants yet',
+  },
+  {
+    kind: 'absent',
+    id: 'grant-write',
+    topic: 'files',
+    tries: 'to write or remount a sibling’s workspace that was granted for reading',
+    why: 'the grant is a read-only bind mount',
+    reason: 'there are no grants yet',
+  },
+  {
+    kind: 'absent',
+    id: 'browser-escape',
+    topic: 'network',
+    tries: 'to reach a private address, or files of the container’s, with the browser tool',
+    why: 'the browser has the turn’s proxy and nothing else',
+    reason: 'there is no browser tool yet',
+  },
+  {
+    kind: 'absent',
+    id: 'approval-forgery',
+    topic: 'messages',
+    tries: 'to confirm its own request with a guessed or overheard code, or to have it confirmed twice',
+    why: 'an owner’s network id decides, a code works once, and no container sees one',
+    reason: 'there are no approvals yet',
+  },
+  {
+    kind: 'absent',
+    id: 'task-forgery',
+    topic: 'messages',
+    tries: 'to schedule, pause or cancel tasks of other groups',
+    why: 'a task’s group is the inbox it came from',
+    reason: 'there is no scheduler yet; that the requests are refused is probed already',
+  },
+  {
+    kind: 'absent',
+    id: 'sub-agent-widening',
+    topic: 'privileges',
+    tries: 'to start a sub-agent with more than the turn itself has',
+    why: 'a sub-agent’s plan is the meet of its parent’s and its own',
+    reason: 'there are no sub-agents yet',
+  },
+  {
+    kind: 'absent',
+    id: 'host-api',
+    topic: 'gateway',
+    tries: 'to write database rows, call host scripts or read memory through /host without the right to it',
+    why: 'every call is judged by the turn’s plan',
+    reason: 'there is no host API yet',
+  },
+  {
+    kind: 'absent',
+    id: 'gvisor-escape',
+    topic: 'kernel',
+    tries: 'everything above, in a gVisor sandbox',
+    why: 'the sandbox has a kernel of its own; the expectations are per runtime',
+    reason: 'the runtime runsc isn’t supported yet',
+  },
+];
