@@ -29,6 +29,7 @@ import { watchSecrets } from './secrets/watch.ts';
 import { createCopier } from './store/copier.ts';
 import { acquireLock } from './store/lock.ts';
 import { LOOP_BUSY_TIMEOUT_MS } from './store/patience.ts';
+import { createSpendLedger } from './store/spend-ledger.ts';
 import { openStores, type Stores } from './store/stores.ts';
 
 export interface AppOptions {
@@ -127,21 +128,21 @@ const openNetwork = (
   return { providers, gateway, runtime, engineSocket: socketPath };
 };
 
-/** A locked database refuses a request, but what was used is written down once it is free. */
-const ledgerOf = ({ spend, whenFree }: Stores, logger: Logger): SpendLedger => ({
-  reserve: (ask) => spend.reserve(ask),
-  settle: (settlement) =>
-    void whenFree(() => spend.settle(settlement)).catch((err: unknown) =>
-      logger.error({ err, group: settlement.group }, 'what a model request used could not be written down'),
-    ),
-});
+/** To be closed after the gateway, which counts to its end, and before the stores. */
+const openLedger = ({ spend, whenFree }: Stores, { logger, closers }: Standing): SpendLedger => {
+  const onError = (err: unknown): void =>
+    logger.error({ err }, 'what model requests used can’t be written down; none is made until it can');
+  const ledger = createSpendLedger({ spend, whenFree, onError });
+  closers.add(() => ledger.close());
+  return ledger;
+};
 
 /** Throws AppError: no home, a broken configuration, another supervisor on this home; then nothing stays open. */
 export const openParts = async (options: AppOptions) => {
   const standing = await openStanding(options.homeDir, options.environment);
   try {
     const storage = await openStorage(standing);
-    const ledger = ledgerOf(storage.stores, standing.logger);
+    const ledger = openLedger(storage.stores, standing);
     const watch = await watchSecrets({ ...standing, ...storage });
     standing.closers.add(() => watch.close());
     return { ...standing, ...storage, ...openNetwork(standing, options, { ledger, audit: storage.audit }) };

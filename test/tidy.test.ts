@@ -96,6 +96,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'config.ts',
     'app.ts',
     'type ops/control-protocol.ts',
+    'gateway/cancel.ts',
     'gateway/rehearsal.ts',
     'runtimes',
   ],

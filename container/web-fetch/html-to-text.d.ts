@@ -33,12 +33,7 @@ declare module 'html-to-text' {
       readonly maxInputLength: number;
       readonly ellipsis: string;
     };
-    readonly formatters: Readonly<
-      Record<
-        string,
-        (element: Element, walk: Walk, builder: Builder, options: Readonly<Record<string, unknown>>) => void
-      >
-    >;
+    readonly formatters: Readonly<Record<string, (element: Element, walk: Walk, builder: Builder) => void>>;
     readonly selectors: readonly Selector[];
   }
 

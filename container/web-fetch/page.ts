@@ -14,6 +14,8 @@ const DEPTH_MAX = 500;
 /** Less than this in `main` is a frame that a script would fill; then the whole body is shown. */
 const MAIN_CHARS_MIN = 200;
 const TITLE_CHARS = 300;
+/** The element with what a page is about, in capitals: in small ones the word is a tier’s name. */
+const CONTENT = 'MAIN';
 const SKIPPED = [
   'script',
   'style',
@@ -46,12 +48,14 @@ const link =
     if (target !== '') builder.addInline(` <${target}>`);
   };
 
-const heading = (element: Element, walk: Walk, builder: Builder, options: Readonly<Record<string, unknown>>): void => {
-  builder.openBlock({ leadingLineBreaks: 2 });
-  builder.addInline(`${String(options.mark)} `);
-  walk(element.children, builder);
-  builder.closeBlock({ trailingLineBreaks: 2 });
-};
+const heading =
+  (mark: string) =>
+  (element: Element, walk: Walk, builder: Builder): void => {
+    builder.openBlock({ leadingLineBreaks: 2 });
+    builder.addInline(`${mark} `);
+    walk(element.children, builder);
+    builder.closeBlock({ trailingLineBreaks: 2 });
+  };
 
 /** Whatever a cell claims to span, it is a piece of a line. */
 const cell = (element: Element, walk: Walk, builder: Builder): void => {
@@ -64,10 +68,13 @@ const image = (element: Element, _walk: Walk, builder: Builder): void => {
   if (alt !== '') builder.addInline(`[image: ${alt}]`);
 };
 
+const headings = (): Options['formatters'] =>
+  Object.fromEntries(HEADINGS.map((name, index) => [name, heading('#'.repeat(index + 1))]));
+
 const selectors = (): Options['selectors'] => [
   ...SKIPPED.map((selector) => ({ selector, format: 'skip' })),
   { selector: '[hidden]', format: 'skip' },
-  ...HEADINGS.map((selector, index) => ({ selector, format: 'heading', options: { mark: '#'.repeat(index + 1) } })),
+  ...HEADINGS.map((selector) => ({ selector, format: selector })),
   ...BLOCKS.map((selector) => ({
     selector,
     format: 'block',
@@ -86,13 +93,13 @@ const converter = (base: URL, root: string): ((html: string) => string) =>
     wordwrap: false,
     baseElements: { selectors: [root], returnDomByDefault: root === 'body' },
     limits: { maxBaseElements: 1, maxDepth: DEPTH_MAX, maxInputLength: Number.MAX_SAFE_INTEGER, ellipsis: '…' },
-    formatters: { link: link(base), heading, cell, image },
+    formatters: { ...headings(), link: link(base), cell, image },
     selectors: selectors(),
   });
 
 /** `<base href>` is passed over: where a page is, is known. */
 const textOf = (html: string, base: URL): string => {
-  const main = /<main\b/i.test(html) ? converter(base, 'main')(html) : '';
+  const main = /<main\b/i.test(html) ? converter(base, CONTENT)(html) : '';
   return main.length >= MAIN_CHARS_MIN ? main : converter(base, 'body')(html);
 };
 

@@ -18,6 +18,7 @@ import { resolveProviders } from '../../src/gateway/providers.ts';
 import { createGateway, SOCKET_NAME } from '../../src/gateway/server.ts';
 import { homeAt } from '../../src/home.ts';
 import { createSecrets } from '../../src/secrets.ts';
+import { createSpendLedger } from '../../src/store/spend-ledger.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { onQuestion, tellParent } from './child.ts';
 
@@ -117,6 +118,15 @@ const startPassThrough = async (port: number, path: string): Promise<void> => {
 
 const KEY = 'sk-a-key-of-the-bench-0123456789';
 
+/** As the supervisor has it. */
+const openLedger = (home: string) =>
+  createSpendLedger({
+    ...openStores(homeAt(home), Date.now),
+    onError: (thrown) => {
+      throw thrown;
+    },
+  });
+
 const startGateway = async (port: number, socketDirectory: string): Promise<GatewaySession> => {
   const yaml = `provider: p\nproviders:\n  p: { kind: anthropic, baseUrl: "http://127.0.0.1:${port}", apiKey: KEY, models: [m] }\n`;
   const secrets = createSecrets(new Map([['KEY', KEY]]), '.env');
@@ -126,7 +136,7 @@ const startGateway = async (port: number, socketDirectory: string): Promise<Gate
     secrets,
     logger: pino({ level: 'silent' }),
     egress: { audit: { record: () => undefined } },
-    ledger: openStores(homeAt(`${socketDirectory}-home`), Date.now).spend,
+    ledger: openLedger(`${socketDirectory}-home`),
   });
   await mkdir(socketDirectory, { mode: 0o755 });
   const caps = { ...tierRow(DEFAULT_TIER).model, requestsPerMinute: 1_000_000, tokensPerDay: null, usdPerDay: null };

@@ -1,6 +1,6 @@
 /** Reads a trail and judges it: all of it for `verify`, the file that is written for its opening. Changes nothing. */
 import { createHash } from 'node:crypto';
-import { closeSync, constants } from 'node:fs';
+import { closeSync, constants, fstatSync, readSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { GENESIS, type Link, readLine, restartOf } from '../domain/audit-chain.ts';
 import { type Verdict, Verifier } from '../domain/audit-verdict.ts';
@@ -110,12 +110,17 @@ export const beginsAnew = (files: TrailFiles): boolean => {
   }
 };
 
+/** Longer than any line of ours. */
+const LAST_BYTES = 64 * 1024;
+
 /** The last line of a file; null where it has none that is true. */
 export const lastLinkOf = (path: string): Link | null => {
   const descriptor = openRegular(path, constants.O_RDONLY);
   try {
-    let last = '';
-    for (const { text } of linesOf(descriptor)) last = text;
+    const { size } = fstatSync(descriptor);
+    const bytes = Buffer.alloc(Math.min(size, LAST_BYTES));
+    readSync(descriptor, bytes, 0, bytes.length, size - bytes.length);
+    const last = bytes.toString('latin1').replace(/\n$/, '').split('\n').at(-1) ?? '';
     const read = readLine(last, sha256);
     return read?.isTrue === true ? read.link : null;
   } finally {

@@ -12,9 +12,10 @@ const BECAUSE: Readonly<Record<Exclude<EndReason, 'completed'>, string>> = {
 };
 
 /** Why a turn failed, as far as a chat may know. */
-/** `capped`: the chat's own budget at the gateway, known to the host alone. */
+/** `capped`, `not-allowed`: it was the gateway that refused, which the host alone knows. */
 export type PublicCause =
   | 'capped'
+  | 'not-allowed'
   | 'provider-refused'
   | 'provider-busy'
   | 'provider-down'
@@ -27,6 +28,7 @@ export type PublicCause =
 
 const CAUSES: Readonly<Record<Exclude<PublicCause, null>, string>> = {
   capped: 'this chat has used up what it may use for now',
+  'not-allowed': 'what was asked of the model is refused here, before any provider hears of it',
   'provider-refused': 'the model provider refused the request',
   'provider-busy': 'the model provider is busy',
   'provider-down': 'the model provider does not answer',
@@ -45,4 +47,10 @@ export const providerCause = (status: number | null): PublicCause => {
   if (status === null || status === 502 || status === 504) return 'provider-down';
   if (status === 429 || status === 503 || status === 529) return 'provider-busy';
   return status >= 500 ? 'provider-down' : 'provider-refused';
+};
+
+/** The same where the gateway itself gave the status; what it can't count, it doesn't let through. */
+export const gatewayCause = (status: number, isCap: boolean): PublicCause => {
+  if (isCap) return 'capped';
+  return status >= 500 ? 'audit' : 'not-allowed';
 };

@@ -24,6 +24,7 @@ export const SHARED_MEMORY_FOLDER = 'trusted';
  */
 export const EVERY_TIER: readonly TierName[] = TIER_NAMES;
 export const GUEST_TIERS: readonly TierName[] = ['trusted', 'untrusted'];
+export const INSIDER_TIERS: readonly TierName[] = ['main', 'trusted'];
 export const OUTSIDER_TIERS: readonly TierName[] = ['untrusted'];
 
 export type MountMode = 'ro' | 'rw' | 'none';

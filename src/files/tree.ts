@@ -50,16 +50,18 @@ const run = async (file: string, args: readonly string[]): Promise<{ failed: boo
  * Deletes in a child process; links are removed, never followed, and other file systems are left alone. A directory
  * that a container closed to its owner, which is the supervisor where that isn't root, is opened first.
  */
-export const removeTree = async (path: string): Promise<void> => {
-  const remove = () => run('rm', ['-rf', '--one-file-system', '--', path]);
+export const removeTree = (path: string): Promise<void> => removeTrees([path]);
+
+const removeTrees = async (paths: readonly string[]): Promise<void> => {
+  const remove = () => run('rm', ['-rf', '--one-file-system', '--', ...paths]);
   if (!(await remove()).failed) return;
-  await run('chmod', ['-R', 'u+rwX', '--', path]);
+  await run('chmod', ['-R', 'u+rwX', '--', ...paths]);
   const { failed, stderr } = await remove();
   if (!failed) return;
   throw new AppError({
     code: 'internal',
-    message: `could not delete ${path}: ${stderr.slice(0, 500)}`,
-    hint: `delete it by hand: rm -rf -- '${path}'`,
+    message: `could not delete ${paths.join(' and ')}: ${stderr.slice(0, 500)}`,
+    hint: `delete it by hand: rm -rf -- '${paths.join("' '")}'`,
   });
 };
 
@@ -68,23 +70,39 @@ export interface Discarded {
   readonly deleted: Promise<void>;
 }
 
-const deleteBehind = (path: string): Discarded => ({ deleted: removeTree(path).catch(() => undefined) });
-
-/**
- * Puts a tree out of the way: resolves once it is renamed into the trash (host-only, on the same file system, made
- * when missing); deletion goes on behind. A path that isn't there is fine.
- */
-export const discardTree = async (path: string, trashDirectory: string): Promise<Discarded> => {
-  await makeOwnedDirectory(trashDirectory, { mode: 0o700 });
+/** Its new path; none where there was nothing. */
+const moveToTrash = async (path: string, trashDirectory: string): Promise<string[]> => {
   const trashed = join(trashDirectory, `${basename(path)}-${randomUUID()}`);
   try {
     await rename(path, trashed);
   } catch (thrown) {
-    if (isErrno(thrown, 'ENOENT')) return { deleted: Promise.resolve() };
+    if (isErrno(thrown, 'ENOENT')) return [];
     throw thrown;
   }
-  return deleteBehind(trashed);
+  return [trashed];
 };
+
+const settled = (renamed: readonly PromiseSettledResult<string[]>[]) => ({
+  trashed: renamed.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])),
+  failure: renamed.find((one) => one.status === 'rejected'),
+});
+
+/**
+ * Puts trees out of the way: resolves once they are renamed into the trash (host-only, on the same file system, made
+ * when missing); deletion goes on behind, all of them in one child process, for starting one holds the event loop. A
+ * path that isn't there is fine.
+ */
+export const discardTrees = async (paths: readonly string[], trashDirectory: string): Promise<Discarded> => {
+  await makeOwnedDirectory(trashDirectory, { mode: 0o700 });
+  const moves = paths.map((path) => moveToTrash(path, trashDirectory));
+  const { trashed, failure } = settled(await Promise.allSettled(moves));
+  const deleted = trashed.length === 0 ? Promise.resolve() : removeTrees(trashed).catch(() => undefined);
+  if (failure !== undefined) throw failure.reason;
+  return { deleted };
+};
+
+export const discardTree = (path: string, trashDirectory: string): Promise<Discarded> =>
+  discardTrees([path], trashDirectory);
 
 /** At start: what an earlier process had no time to delete. Resolves when it is gone; throws when it can't be. */
 export const emptyTrash = async (trashDirectory: string): Promise<void> => {

@@ -7,7 +7,7 @@ import type { InvocationState } from '../domain/invocation.ts';
 import type { InboundMessage } from '../domain/message.ts';
 import type { InvocationPlan } from '../domain/plan.ts';
 import { containerSpec } from '../domain/spec.ts';
-import { discardTree } from '../files/tree.ts';
+import { discardTrees } from '../files/tree.ts';
 import type { GatewaySession } from '../gateway/gateway.ts';
 import { turnDirectories } from '../home.ts';
 import { encodeFrame, type TranscriptEntry } from '../protocol.ts';
@@ -94,7 +94,7 @@ const open = async (deps: LauncherDeps, life: Life): Promise<Opened> => {
   putOnRecord(deps, life.request);
   const directories = turnDirectories(deps.home, plan.group.folder, plan.invocation);
   life.cleanups.push(async () => {
-    for (const path of Object.values(directories)) await discardTree(path, deps.home.trash);
+    await discardTrees(Object.values(directories), deps.home.trash);
   });
   const staged = await stage({ plan, directories, notBefore: acceptedAt }, deps.staging);
   const session = await deps.gateway.open({

@@ -7,6 +7,7 @@ import type { TurnNews } from '../channels/channel.ts';
 import type { InvocationId } from '../domain/ids.ts';
 import type { Timings } from '../domain/invocation.ts';
 import type { InboundMessage } from '../domain/message.ts';
+import { gatewayCause, providerCause } from '../domain/notice.ts';
 import type { InvocationPlan } from '../domain/plan.ts';
 import type { Gateway, GatewaySession } from '../gateway/gateway.ts';
 import { type Home, turnDirectories } from '../home.ts';
@@ -118,9 +119,13 @@ const followUpsOf = (deps: LauncherDeps, { plan }: LaunchRequest, parts: Life['p
     onError: (err) => deps.logger.error({ err }, 'a follow-up could not be handed over; the next turn answers it'),
   });
 
-/** The container knows of a 429; whose it was, the gateway knows. */
-const blame = (ending: Ending, session: GatewaySession | null): Ending =>
-  ending.cause === 'provider-busy' && session?.use().capped ? { ...ending, cause: 'capped' } : ending;
+/** The container knows of a status; whether the provider gave it, the gateway knows. */
+const blame = (ending: Ending, session: GatewaySession | null): Ending => {
+  const refused = session?.use().refused ?? null;
+  return refused !== null && providerCause(refused.status) === ending.cause
+    ? { ...ending, cause: gatewayCause(refused.status, refused.cap !== null) }
+    : ending;
+};
 
 /** In the line of all that waits for a locked database, a container's claims are bounded like everywhere else. */
 const receiptKeeper = ({ stores, logger }: LauncherDeps, invocation: InvocationId): ListenerOptions['keep'] => {

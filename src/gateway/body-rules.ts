@@ -64,8 +64,9 @@ const CALLERS_TOOL =
   /^(custom|function|(bash|text_editor|computer|computer_toolset|browser_toolset|memory)_\d{8}|tool_search_tool_[a-z0-9_]{1,40})$/;
 
 const Tools = z.array(z.looseObject({ type: z.string().optional() })).nullable();
-const Tokens = z.number().int().positive();
 const StreamOptions = z.record(z.string(), z.unknown()).nullish();
+
+const isTokens = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0;
 
 /** As the most careless reader would compare it. */
 const fold = (key: string): string => key.toUpperCase().toLowerCase();
@@ -127,11 +128,9 @@ const modelProblem = (fields: Fields, models: readonly string[]): Refusal | unde
 
 const tokensProblem = (fields: Fields, key: string, cap: number): Refusal | undefined => {
   if (!fields.has(key)) return undefined;
-  const tokens = Tokens.safeParse(fields.get(key));
-  if (!tokens.success) return refusal(400, `"${key}" must be a positive integer`);
-  return tokens.data <= cap
-    ? undefined
-    : refusal(403, `"${key}" is ${tokens.data}; this turn may ask for ${cap} at most`);
+  const tokens = fields.get(key);
+  if (!isTokens(tokens)) return refusal(400, `"${key}" must be a positive integer`);
+  return tokens <= cap ? undefined : refusal(403, `"${key}" is ${tokens}; this turn may ask for ${cap} at most`);
 };
 
 const toolsProblem = (fields: Fields): Refusal | undefined => {
@@ -152,7 +151,7 @@ const shapeProblem = (fields: Fields): Refusal | undefined => {
   if (fields.has('stream') && typeof fields.get('stream') !== 'boolean') {
     return refusal(400, '"stream" must be true or false');
   }
-  return StreamOptions.safeParse(fields.get('stream_options')).success
+  return !fields.has('stream_options') || StreamOptions.safeParse(fields.get('stream_options')).success
     ? undefined
     : refusal(400, '"stream_options" must be an object');
 };
@@ -181,20 +180,26 @@ const additions = (endpoint: Endpoint, fields: Fields, cap: number): Fields => {
 
 const compose = (values: Values, fields: Fields): Buffer => {
   const pieces: Buffer[] = [];
+  let text = '{';
   for (const [key, bytes] of values) {
     // A checked key that was null is left out, the others are written as they were understood.
     if (CHECKED.has(key) && !fields.has(key)) continue;
-    const value = fields.has(key) ? Buffer.from(JSON.stringify(fields.get(key))) : bytes;
-    pieces.push(Buffer.from(`${pieces.length === 0 ? '{' : ','}${JSON.stringify(key)}:`), value);
+    text += `${text === '{' ? '' : ','}${JSON.stringify(key)}:`;
+    if (fields.has(key)) {
+      text += JSON.stringify(fields.get(key));
+      continue;
+    }
+    pieces.push(Buffer.from(text), bytes);
+    text = '';
   }
-  return Buffer.concat([...pieces, Buffer.from('}')]);
+  return Buffer.concat([...pieces, Buffer.from(`${text}}`)]);
 };
 
 /** Where both keys are there, the provider takes one of them. */
 const longestAnswer = (endpoint: Endpoint, fields: Fields): number => {
   if (endpoint === 'count-tokens') return 0;
-  const asked = ['max_tokens', 'max_completion_tokens'].map((key) => Tokens.safeParse(fields.get(key)).data ?? 0);
-  return Math.max(...asked);
+  const asked = ['max_tokens', 'max_completion_tokens'].map((key) => fields.get(key));
+  return Math.max(0, ...asked.filter(isTokens));
 };
 
 /** Decides about a body, and gives the bytes to send. */

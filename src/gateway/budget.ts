@@ -28,11 +28,14 @@ export type LedgerAnswer =
   | { readonly ok: true; readonly day: string }
   | { readonly ok: false; readonly over: LedgerCap; readonly waitMs: number; readonly used: Amount };
 
-/** The port: where spending is written down so that it survives a restart. Both throw where that fails. */
+/** The port: where spending is written down so that it survives a restart. */
 export interface SpendLedger {
-  /** Compares and counts in one step. `waitMs`: so long the cap stands in the way if nothing is settled meanwhile. */
+  /**
+   * Compares and counts in one step. `waitMs`: so long the cap stands in the way if nothing is settled meanwhile.
+   * Throws where what was used can't be known or, as far as that has shown, not be written down.
+   */
   reserve(ask: LedgerAsk): LedgerAnswer;
-  /** Replaces what was reserved by what was used. */
+  /** Replaces what was reserved by what was used; never throws. */
   settle(settlement: { group: GroupId; day: string; reserved: Amount; used: Amount }): void;
 }
 
@@ -131,12 +134,7 @@ export const createBudget = (ledger: SpendLedger, logger: Logger): Budget => {
         if (state.settled) return;
         state.settled = true;
         unsettled.remove(group, reserved);
-        if (use === null) return;
-        try {
-          ledger.settle({ group, day, reserved, used: amountOf(price, use) });
-        } catch (err) {
-          logger.error({ err, group }, 'what a model request used could not be written down; its reservation stays');
-        }
+        if (use !== null) ledger.settle({ group, day, reserved, used: amountOf(price, use) });
       },
     };
   };

@@ -30,8 +30,15 @@ export interface GatewayUse {
   /** As the provider reported them to us, never as the container says. */
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** The cap that the last refused request ran into; null: none did. Truer than what the container says of a 429. */
-  readonly capped: ModelCap | null;
+  /** Of the last error that a request was answered with: null where it was not of the gateway's own making. */
+  readonly refused: GatewayRefusal | null;
+}
+
+/** Truer than what the container says of a status: whose it was, and why. */
+export interface GatewayRefusal {
+  readonly status: number;
+  /** The cap that the request ran into; null: something else was wrong with it. */
+  readonly cap: ModelCap | null;
 }
 
 /** Caps whose refusal is a 429: waiting helps. */

@@ -6,6 +6,7 @@ import { Agent } from 'undici';
 import { z } from 'zod';
 import { isErrno } from '../errors.ts';
 import type { Secrets } from '../secrets.ts';
+import { cancelledBy } from './cancel.ts';
 import type { HttpUpstream, ModelApi, Provider } from './providers.ts';
 import { httpUpstream, type UpstreamAnswer, UpstreamError } from './upstream.ts';
 
@@ -134,7 +135,7 @@ const ask = (provider: Provider, upstream: HttpUpstream, dispatcher: Agent): Pro
     headers: { 'content-type': 'application/json', ...HEADERS[provider.api], ...provider.authHeaders() },
     body: Buffer.from(JSON.stringify(body)),
     values: 0,
-    signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+    cancel: cancelledBy(AbortSignal.timeout(ANSWER_WITHIN_MS)),
   });
 };
 

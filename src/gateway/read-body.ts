@@ -3,7 +3,6 @@
  * because nothing of it may reach the provider before all of it has been checked.
  */
 import type { IncomingMessage } from 'node:http';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BodyScan, createBodyScanner } from './body-scan.ts';
 import { type Refusal, refusal } from './rules.ts';
 
@@ -34,25 +33,59 @@ export const discardBody = async (request: IncomingMessage): Promise<void> => {
   }
 };
 
-/** Bytes and scan, or why not (413 over the cap, 400 not JSON). Rejects when the client goes away. */
-export const readBody = async (request: IncomingMessage, bytesMax: number): Promise<ReadBody | Refusal> => {
-  const tooLarge = refusal(413, `the body is larger than this turn may send (${bytesMax} bytes)`);
-  if (Number(request.headers['content-length'] ?? 0) > bytesMax) return tooLarge;
+/** What has come of a body. */
+const createReading = (bytesMax: number) => {
   const scanner = createBodyScanner();
   const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    const bytes = chunk as Buffer;
-    size += bytes.length;
-    if (size > bytesMax) return tooLarge;
-    scanner.push(bytes);
-    chunks.push(bytes);
-    // A fast sender's chunks come in bursts of megabytes; other chats get their turn between any two of them. What
-    // came in one small piece costs nobody anything.
-    if (size > SMALL_BYTES) await nextTurn();
-  }
-  const scan = scanner.end();
-  return 'problem' in scan
-    ? refusal(400, `the body isn’t a JSON object: ${scan.problem}`)
-    : { allow: true, bytes: Buffer.concat(chunks), scan };
+  const state = { size: 0 };
+  return {
+    /** The refusal where it is too much. */
+    add: (chunk: Buffer): Refusal | undefined => {
+      state.size += chunk.length;
+      if (state.size > bytesMax) return tooLarge(bytesMax);
+      scanner.push(chunk);
+      chunks.push(chunk);
+      return undefined;
+    },
+    isSmall: () => state.size <= SMALL_BYTES,
+    end: (): ReadBody | Refusal => {
+      const scan = scanner.end();
+      return 'problem' in scan
+        ? refusal(400, `the body isn’t a JSON object: ${scan.problem}`)
+        : { allow: true, bytes: Buffer.concat(chunks), scan };
+    },
+  };
+};
+
+const tooLarge = (bytesMax: number): Refusal =>
+  refusal(413, `the body is larger than this turn may send (${bytesMax} bytes)`);
+
+/** Bytes and scan, or why not (413 over the cap, 400 not JSON). Rejects when the client goes away. */
+export const readBody = async (request: IncomingMessage, bytesMax: number): Promise<ReadBody | Refusal> => {
+  if (Number(request.headers['content-length'] ?? 0) > bytesMax) return tooLarge(bytesMax);
+  const reading = createReading(bytesMax);
+  // By its events: an iterator takes longer to be made than all the rest of this takes.
+  return new Promise((resolve, reject) => {
+    const onData = (chunk: Buffer): void => {
+      const refused = reading.add(chunk);
+      if (refused !== undefined) leave(() => resolve(refused));
+      else if (!reading.isSmall()) breathe();
+    };
+    // A fast sender's chunks come in bursts of megabytes; other chats get their turn between any two of them. What came
+    // in one small piece costs nobody anything.
+    const breathe = (): void => {
+      request.pause();
+      setImmediate(goOn);
+    };
+    const onEnd = (): void => leave(() => resolve(reading.end()));
+    const onClose = (): void => leave(() => reject(new Error('the client is gone')));
+    const goOn = (): void => {
+      if (request.listeners('data').includes(onData)) request.resume();
+    };
+    const leave = (settle: () => void): void => {
+      request.off('data', onData).off('end', onEnd).off('close', onClose).pause();
+      settle();
+    };
+    request.on('data', onData).on('end', onEnd).on('close', onClose);
+  });
 };

@@ -113,7 +113,7 @@ const answerMessages = async (exchange: UpstreamRequest): Promise<UpstreamAnswer
   if (problem !== undefined) return fail(400, problem);
   const next = perform(request);
   if (next.kind === 'fail') return fail(next.status, `the rehearsal model was told to fail with ${next.status}`);
-  if (next.kind === 'slow') return answerSlowly(request, next, exchange.signal);
+  if (next.kind === 'slow') return answerSlowly(request, next, exchange.cancel.signal());
   const message = toMessage(request, next.content);
   return request.stream === true ? stream(wholeEvents(message)) : json(200, messageJson(message));
 };
@@ -125,7 +125,7 @@ const answerCount = (exchange: UpstreamRequest): UpstreamAnswer => {
   return json(200, JSON.stringify({ input_tokens: countTokens([system, tools, messages]) }));
 };
 
-/** Answers like an upstream. Rejects only when `signal` is aborted. */
+/** Answers like an upstream. Rejects only when it is cancelled. */
 export const rehearsalUpstream: Upstream = async (request) => {
   if (!API_VERSIONS.includes(versionOf(request))) {
     return fail(400, `anthropic-version: the header must be there and be one of ${API_VERSIONS.join(', ')}`);

@@ -7,6 +7,7 @@ import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Secrets } from '../secrets.ts';
 import { errorBody, errorEvent, sendJson } from './answer.ts';
+import type { Cancel } from './cancel.ts';
 import type { ModelApi } from './providers.ts';
 import { headersToReturn } from './rules.ts';
 import { type UpstreamAnswer, UpstreamError } from './upstream.ts';
@@ -17,14 +18,15 @@ export interface Relay {
   readonly response: ServerResponse;
   readonly api: ModelApi;
   readonly secrets: Secrets;
-  /** Aborted when the client is gone or the session closes. */
-  readonly signal: AbortSignal;
+  readonly answerBytesMax: number;
+  /** When the client is gone or the session closes. */
+  readonly cancel: Cancel;
 }
 
 /** A client that takes nothing for so long is cut off. */
 const STALLED_CLIENT_MS = 120_000;
-/** Of one answer: the longest that the tiers allow, streamed at 200 bytes a token, has half of it. */
-export const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
+/** Of one answer: ten times what the longest that the tiers allow comes to, streamed at 200 bytes a token. */
+export const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
 /** An error is a sentence or two. */
 const ERROR_BYTES_MAX = 64 * 1024;
 
@@ -87,18 +89,20 @@ const relayError = async (relay: Relay): Promise<void> => {
   });
 };
 
-const drained = async (response: ServerResponse, signal: AbortSignal): Promise<void> => {
+const drained = async ({ response, cancel }: Relay): Promise<void> => {
   const stalled = setTimeout(() => response.destroy(), STALLED_CLIENT_MS);
   try {
-    await once(response, 'drain', { signal });
+    await once(response, 'drain', { signal: cancel.signal() });
   } finally {
     clearTimeout(stalled);
   }
 };
 
+const NOTHING = Buffer.alloc(0);
+
 /** Holds each piece back until the next one comes. */
 const createDelay = () => {
-  let held: Buffer = Buffer.alloc(0);
+  let held: Buffer = NOTHING;
   return (piece: Buffer): Buffer => {
     const before = held;
     held = piece;
@@ -110,31 +114,39 @@ const begin = (relay: Relay): void => {
   if (!relay.response.headersSent) relay.response.writeHead(relay.answer.status, cleanHeaders(relay));
 };
 
+/** What has become known as a whole goes out with its length, which is less work for both ends than chunks. */
+const endWith = (relay: Relay, last: Buffer): void => {
+  const { answer, response } = relay;
+  if (!response.headersSent) {
+    response.writeHead(answer.status, { ...cleanHeaders(relay), 'content-length': last.length });
+  }
+  response.end(last);
+};
+
 /** Throws UpstreamError once there were more bytes than an answer has. */
-const createMeter = () => {
+const createMeter = ({ answerBytesMax }: Relay) => {
   let bytes = 0;
   return (chunk: Uint8Array): void => {
     bytes += chunk.length;
-    if (bytes > ANSWER_BYTES_MAX) throw new UpstreamError(502, 'the model provider’s answer does not end');
+    if (bytes > answerBytesMax) throw new UpstreamError(502, 'the model provider’s answer does not end');
   };
 };
 
 /** A stream's pieces go out as they come; a document's last one together with its end, mostly all in one write. */
 const pump = async (relay: Relay, tap: UsageTap): Promise<void> => {
-  const { answer, response, secrets, signal } = relay;
+  const { answer, response, secrets } = relay;
   const filter = secrets.filter();
   const delayed = isStream(answer) ? (piece: Buffer) => piece : createDelay();
-  const count = createMeter();
+  const count = createMeter(relay);
   for await (const chunk of answer.body) {
     count(chunk);
     const clean = delayed(filter.push(chunk));
     if (clean.length > 0) begin(relay);
     const flowing = clean.length === 0 || response.write(clean);
     tap.push(chunk);
-    if (!flowing) await drained(response, signal);
+    if (!flowing) await drained(relay);
   }
-  begin(relay);
-  response.end(Buffer.concat([delayed(Buffer.alloc(0)), filter.end()]));
+  endWith(relay, Buffer.concat([delayed(NOTHING), filter.end()]));
   // The bytes leave at the end of this turn of the event loop: what is counted afterwards keeps nobody waiting.
   await nextTurn();
 };

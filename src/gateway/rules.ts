@@ -109,24 +109,44 @@ const contentProblem = (head: RequestHead): Refusal | undefined => {
     : refusal(415, 'the body must not be compressed: no content-encoding but identity');
 };
 
-const findListed = (head: RequestHead, provider: Provider): { path: string; endpoint: Endpoint } | Refusal => {
-  const [path = '', ...rest] = head.target.split('?');
-  const query = rest.length === 0 ? '' : `?${rest.join('?')}`;
+/** Every request target that is let through, by what follows `/model/<provider>`. */
+const TARGETS = Object.fromEntries(
+  Object.entries(LISTED).map(([api, paths]) => [
+    api,
+    new Map(
+      Object.entries(paths).flatMap(([path, { endpoint, queries }]) =>
+        queries.map((query) => [path + query, endpoint]),
+      ),
+    ),
+  ]),
+);
+
+/** Path and query for the API, where exactly that is listed. */
+const findListed = ({ method, target }: RequestHead, { api, name }: Provider) => {
+  const prefix = `/model/${name}`;
+  const path = target.slice(prefix.length);
+  const endpoint = TARGETS[api]?.get(path);
+  return endpoint !== undefined && method === 'POST' && target.startsWith(prefix) ? { path, endpoint } : undefined;
+};
+
+/** Why a target isn't among those that are let through. */
+const unlistedReason = (head: RequestHead, provider: Provider): Refusal => {
+  const problem = targetProblem(head);
+  if (problem !== undefined) return problem;
+  const [path = ''] = head.target.split('?');
   const [, area, name, ...below] = path.split('/');
   if (area !== 'model') return refusal(404, 'there is nothing at this path; models are below /model/<provider>');
   if (name !== provider.name) return refusal(403, `this turn may use one provider: ${provider.name}`);
-  const apiPath = `/${below.join('/')}`;
-  const listed = Object.entries(LISTED[provider.api]).find(([listedPath]) => listedPath === apiPath)?.[1];
-  if (listed === undefined || head.method !== 'POST') {
-    const allowed = Object.keys(LISTED[provider.api]).map((one) => `POST /model/${provider.name}${one}`);
-    return refusal(403, `not among the requests that are let through: ${allowed.join(', ')}`);
+  if (head.method === 'POST' && Object.hasOwn(LISTED[provider.api], `/${below.join('/')}`)) {
+    return refusal(403, 'this query string isn’t let through');
   }
-  if (!listed.queries.includes(query)) return refusal(403, 'this query string isn’t let through');
-  return { path: `${apiPath}${query}`, endpoint: listed.endpoint };
+  const allowed = Object.keys(LISTED[provider.api]).map((one) => `POST /model/${provider.name}${one}`);
+  return refusal(403, `not among the requests that are let through: ${allowed.join(', ')}`);
 };
 
 /** What the client may ask for and what our credential needs, once each; the rest is left out. */
 const mergeBetas = (...lists: readonly string[]): string => {
+  if (lists.every((list) => list === '')) return '';
   const betas = lists.flatMap((list) => list.split(',')).map((beta) => beta.trim());
   return [...new Set(betas)].filter((beta) => BETAS.includes(beta.replace(/-\d{4}-?\d{2}-?\d{2}$/, ''))).join(',');
 };
@@ -150,10 +170,8 @@ const headersToSend = (head: RequestHead, provider: Provider): Readonly<Record<s
 
 /** Decides about everything but the body. Throws what `provider.authHeaders` throws. */
 export const judgeRequest = (head: RequestHead, provider: Provider): Forward | Refusal => {
-  const problem = targetProblem(head);
-  if (problem !== undefined) return problem;
   const found = findListed(head, provider);
-  if ('allow' in found) return found;
+  if (found === undefined) return unlistedReason(head, provider);
   const content = contentProblem(head);
   if (content !== undefined) return content;
   const basePath = provider.upstream.kind === 'http' ? provider.upstream.basePath : '';

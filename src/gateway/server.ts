@@ -16,6 +16,7 @@ import { createEgress, type EgressOptions } from './egress.ts';
 import type { Gateway, GatewayGrant, GatewaySession } from './gateway.ts';
 import type { Provider } from './providers.ts';
 import { rehearsalUpstream } from './rehearsal.ts';
+import { ANSWER_BYTES_MAX } from './relay.ts';
 import { createPlaces, type Places } from './request-caps.ts';
 import { createRouter, type EgressRoute, type Route } from './router.ts';
 import { createRequestSession } from './session.ts';
@@ -32,6 +33,8 @@ export interface GatewayOptions {
   /** Carries the requests to providers; default: an Agent of the gateway's own. It must not follow redirects. */
   readonly dispatcher?: Dispatcher;
   readonly upstreamTimeouts?: UpstreamTimeouts;
+  /** Of one of a model's; default: ANSWER_BYTES_MAX. */
+  readonly answerBytesMax?: number;
   readonly clientLimits?: ClientLimits;
   /** Opens one turn's `/cred/…`; absent: there is none. */
   readonly credentials?: (grant: GatewayGrant) => Route;
@@ -174,7 +177,8 @@ const openSession = async (options: GatewayOptions, grant: GatewayGrant, shared:
   const provider = grantedProvider(options, grant);
   // A missing key is the operator's to hear about now, not the chat's at its first request.
   provider.authHeaders();
-  const session = createRequestSession({ grant, provider, ...shared, secrets, logger });
+  const answerBytesMax = options.answerBytesMax ?? ANSWER_BYTES_MAX;
+  const session = createRequestSession({ grant, provider, ...shared, secrets, logger, answerBytesMax });
   const router = createRouter({
     model: session,
     credentials: options.credentials?.(grant),

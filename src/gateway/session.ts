@@ -1,31 +1,22 @@
 /**
- * The requests of one invocation: each is judged, its body checked, its answer relayed, and all of it counted. Nothing
- * that a client sends or a provider answers can make a request end otherwise than in an answer or a closed connection.
+ * The requests of one invocation: each is judged, answered, and counted. Nothing that a client sends or a provider
+ * answers can make a request end otherwise than in an answer or a closed connection.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import type { Secrets } from '../secrets.ts';
 import { errorBody, sendJson } from './answer.ts';
-import { judgeBody } from './body-rules.ts';
-import { type Budget, type BudgetAsk, estimateTokens, type Reservation } from './budget.ts';
-import { type Course, settlementOf } from './budget-settle.ts';
-import type { GatewayGrant, GatewayUse, ModelCap } from './gateway.ts';
-import type { Provider } from './providers.ts';
-import { discardBody, readBody } from './read-body.ts';
-import { isStreamed, relayAnswer } from './relay.ts';
+import type { Course } from './budget-settle.ts';
+import { type Canceller, createCancel } from './cancel.ts';
+import { checkAndForward, type Exchange, type ExchangeParts, type ToldRefusal } from './exchange.ts';
+import type { GatewayUse } from './gateway.ts';
+import { discardBody } from './read-body.ts';
 import type { Places } from './request-caps.ts';
-import { type Forward, judgeRequest, type Refusal } from './rules.ts';
-import { toUpstreamError, type Upstream, type UpstreamRequest } from './upstream.ts';
-import { createUsageTap, type UsageTap } from './usage-tap.ts';
+import { judgeRequest } from './rules.ts';
+import { toUpstreamError } from './upstream.ts';
 
-export interface SessionParts {
-  readonly grant: GatewayGrant;
-  readonly provider: Provider;
-  readonly upstream: Upstream;
-  /** Both are shared by all invocations. */
+export interface SessionParts extends Omit<ExchangeParts, 'onForward' | 'onCourse'> {
+  /** Shared by all invocations. */
   readonly places: Places;
-  readonly budget: Budget;
-  readonly secrets: Secrets;
   readonly logger: Logger;
 }
 
@@ -40,35 +31,22 @@ export interface RequestSession {
   abort(): Promise<void>;
 }
 
-interface State extends SessionParts {
-  readonly live: Map<AbortController, Promise<void>>;
-  readonly noteFirst: (nowMs: number) => void;
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+interface State extends SessionParts, ExchangeParts {
+  readonly live: Map<Canceller, Promise<void>>;
+  readonly count: Mutable<GatewayUse>;
   closed: boolean;
-  requests: number;
-  refusals: number;
-  inputTokens: number;
-  outputTokens: number;
-  capped: ModelCap | null;
 }
-
-interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly signal: AbortSignal;
-}
-
-const OVER = new Error('the exchange is over'); // One for all: the default is made anew each time, with its stack.
 
 /** A client can have itself refused thousands of times a second; the log must not grow with it. */
 const LOGGED_REFUSALS_MAX = 50;
 
 const noteRefusal = (state: State, reason: string): void => {
-  state.refusals += 1;
-  if (state.refusals > LOGGED_REFUSALS_MAX) return;
+  state.count.refusals += 1;
+  if (state.count.refusals > LOGGED_REFUSALS_MAX) return;
   state.logger.info({ reason: state.secrets.redact(reason) }, 'model request refused');
 };
-
-type ToldRefusal = Refusal & { readonly retryAfterSeconds?: number; readonly cap?: ModelCap };
 
 /** The client libraries wait so long at most; told a longer time, they would come back after seconds. */
 const WAITED_FOR_SECONDS_MAX = 60;
@@ -84,81 +62,13 @@ const retryHeaders = (seconds: number | undefined): Readonly<Record<string, stri
 const refuse = async (state: State, exchange: Exchange, told: ToldRefusal): Promise<void> => {
   const { status, reason, retryAfterSeconds, cap } = told;
   noteRefusal(state, reason);
-  if (cap !== undefined) state.capped = cap;
+  state.count.refused = { status, cap: cap ?? null };
   await discardBody(exchange.request);
   sendJson(exchange.response, {
     status,
     body: errorBody(state.provider.api, status, state.secrets.redact(reason)),
     headers: { connection: 'close', ...retryHeaders(retryAfterSeconds) },
   });
-};
-
-/** A checked request whose cost is reserved. */
-interface Paid {
-  readonly request: UpstreamRequest;
-  readonly reservation: Reservation;
-  readonly outputMax: number;
-}
-
-const settle = (state: State, { reservation }: Paid, course: Course): void => {
-  state.inputTokens += course.answer?.usage.inputTokens ?? 0;
-  state.outputTokens += course.answer?.usage.outputTokens ?? 0;
-  reservation.settle(settlementOf(course));
-};
-
-const forward = async (state: State, { response, signal }: Exchange, paid: Paid): Promise<void> => {
-  state.requests += 1;
-  state.noteFirst(Date.now());
-  const sentAtMs = performance.now();
-  const seen: { answer: { status: number; tap: UsageTap } | null; error: unknown } = { answer: null, error: null };
-  try {
-    const answer = await state.upstream(paid.request);
-    const tap = createUsageTap(isStreamed(answer));
-    seen.answer = { status: answer.status, tap };
-    await relayAnswer({ answer, response, api: state.provider.api, secrets: state.secrets, signal }, tap);
-  } catch (thrown) {
-    seen.error = thrown;
-    throw thrown;
-  } finally {
-    settle(state, paid, {
-      answer: seen.answer === null ? null : { status: seen.answer.status, usage: seen.answer.tap.usage() },
-      error: seen.error,
-      isAbandoned: signal.aborted,
-      lastedMs: performance.now() - sentAtMs,
-      outputMax: paid.outputMax,
-    });
-  }
-};
-
-/** Gives a refusal, or undefined when the request has gone its way. */
-const checkAndForward = async (
-  state: State,
-  exchange: Exchange,
-  verdict: Forward,
-): Promise<ToldRefusal | undefined> => {
-  const { grant, provider, budget } = state;
-  const { endpoint, path, headers } = verdict;
-  const read = await readBody(exchange.request, grant.caps.bodyBytes);
-  if (!read.allow) return read;
-  const body = judgeBody({ endpoint, bytes: read.bytes, scan: read.scan, grant });
-  if (!body.allow) return body;
-  // Whoever has gone already gets nothing, and pays nothing.
-  exchange.signal.throwIfAborted();
-  const ask: BudgetAsk = {
-    group: grant.group,
-    caps: grant.caps,
-    provider: provider.name,
-    model: body.model,
-    price: provider.priceOf(body.model),
-    // Counting tokens is free at the provider.
-    inputTokens: endpoint === 'count-tokens' ? 0 : estimateTokens(body.bytes.length),
-    outputTokens: body.maxTokens,
-  };
-  const reservation = budget.reserve(ask);
-  if (!reservation.allow) return reservation;
-  const request = { path, headers, body: body.bytes, values: read.scan.values, signal: exchange.signal };
-  await forward(state, exchange, { request, reservation, outputMax: body.maxTokens });
-  return undefined;
 };
 
 /** A place is taken before the body is read: so the memory for bodies is bounded by the caps, too. */
@@ -180,13 +90,13 @@ const serve = async (state: State, exchange: Exchange): Promise<void> => {
 };
 
 /** The container learns a status and a sentence; the operator's log learns why. */
-const answerFailure = (state: State, exchange: Exchange, thrown: unknown): void => {
-  if (exchange.signal.aborted) return;
+const answerFailure = (state: State, { response, cancel }: Exchange, thrown: unknown): void => {
+  if (cancel.isCancelled()) return;
   const error = toUpstreamError(thrown);
   const cause = error.cause instanceof Error ? error.cause.message : undefined;
   const detail = state.secrets.redact(`${error.message}${cause === undefined ? '' : `: ${cause}`}`).slice(0, 500);
   state.logger.warn({ provider: state.provider.name, status: error.status, detail }, 'model request failed');
-  sendJson(exchange.response, {
+  sendJson(response, {
     status: error.status,
     body: errorBody(state.provider.api, error.status, error.message),
   });
@@ -201,24 +111,31 @@ const run = async (state: State, exchange: Exchange): Promise<void> => {
 };
 
 const handle = async (state: State, request: IncomingMessage, response: ServerResponse): Promise<void> => {
-  const controller = new AbortController();
-  // Broken connections are ordinary here; they end the exchange through the abort below.
+  const cancel = createCancel();
+  // Broken connections are ordinary here; they end the exchange through the cancelling below.
   request.on('error', () => undefined);
   response.on('error', () => undefined);
-  response.once('close', () => controller.abort(OVER));
+  response.once('close', cancel.cancel);
   if (state.closed) return void response.destroy();
-  const done = run(state, { request, response, signal: controller.signal });
-  state.live.set(controller, done);
+  const done = run(state, { request, response, cancel });
+  state.live.set(cancel, done);
   await done;
-  state.live.delete(controller);
+  state.live.delete(cancel);
   // An answer of which something is left unread must not keep a connection to the provider.
-  controller.abort(OVER);
+  cancel.cancel();
 };
 
 const abortAll = async (state: State): Promise<void> => {
   state.closed = true;
-  for (const controller of state.live.keys()) controller.abort();
+  for (const cancel of state.live.keys()) cancel.cancel();
   await Promise.all(state.live.values());
+};
+
+const noteCourse = (count: State['count'], { answer }: Course): void => {
+  count.inputTokens += answer?.usage.inputTokens ?? 0;
+  count.outputTokens += answer?.usage.outputTokens ?? 0;
+  // What went wrong last is not of our making any more.
+  if (answer === null || answer.status >= 300) count.refused = null;
 };
 
 export const createRequestSession = (parts: SessionParts): RequestSession => {
@@ -226,25 +143,18 @@ export const createRequestSession = (parts: SessionParts): RequestSession => {
   const firstModelRequest = new Promise<number>((resolve) => {
     resolveFirst = resolve;
   });
-  const state: State = {
-    ...parts,
-    live: new Map(),
-    noteFirst: resolveFirst,
-    closed: false,
-    requests: 0,
-    refusals: 0,
-    inputTokens: 0,
-    outputTokens: 0,
-    capped: null,
+  const count: State['count'] = { requests: 0, refusals: 0, inputTokens: 0, outputTokens: 0, refused: null };
+  const onForward = (): void => {
+    count.requests += 1;
+    resolveFirst(Date.now());
   };
+  const onCourse = (course: Course): void => noteCourse(count, course);
+  const state: State = { ...parts, onForward, onCourse, live: new Map(), count, closed: false };
   return {
     firstModelRequest,
     handle: (request, response) => handle(state, request, response),
     noteRefusal: (reason) => noteRefusal(state, reason),
-    use: () => {
-      const { requests, refusals, inputTokens, outputTokens, capped } = state;
-      return { requests, refusals, inputTokens, outputTokens, capped };
-    },
+    use: () => ({ ...count }),
     abort: () => abortAll(state),
   };
 };

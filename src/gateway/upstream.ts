@@ -3,6 +3,7 @@
  * never followed, and what went wrong on the way is an error with a status and no word about the upstream.
  */
 import type { Dispatcher } from 'undici';
+import type { Cancel } from './cancel.ts';
 
 export interface UpstreamRequest {
   /** Path and query beneath the provider's origin. */
@@ -11,7 +12,7 @@ export interface UpstreamRequest {
   readonly body: Buffer;
   /** How many JSON values the body holds: what it costs to parse it. */
   readonly values: number;
-  readonly signal: AbortSignal;
+  readonly cancel: Cancel;
 }
 
 export interface UpstreamAnswer {
@@ -58,25 +59,116 @@ export const toUpstreamError = (thrown: unknown): UpstreamError => {
     : new UpstreamError(502, 'the model provider can’t be reached or gave no usable answer', thrown);
 };
 
+/** One for all: another each time would have its stack made, too. */
+const CANCELLED = new UpstreamError(502, 'the exchange is over');
+
+/** More than that waits at the provider's end until what is here has been taken. */
+const HELD_BYTES_MAX = 64 * 1024;
+
+/**
+ * One answer while it comes in: from the dispatcher's callbacks to pieces that are taken one by one. The dispatcher's
+ * own streams do the same in three times the time.
+ */
+class Reception implements Dispatcher.DispatchHandler {
+  readonly answer: Promise<UpstreamAnswer>;
+  readonly #pieces: Buffer[] = [];
+  #heldBytes = 0;
+  #isOver = false;
+  #error: UpstreamError | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #wake = (): void => undefined;
+  #begin: (answer: UpstreamAnswer) => void = () => undefined;
+  #refuse: (error: UpstreamError) => void = () => undefined;
+
+  constructor() {
+    this.answer = new Promise((resolve, reject) => {
+      this.#begin = resolve;
+      this.#refuse = reject;
+    });
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isOver) controller.abort(CANCELLED);
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: UpstreamAnswer['headers']): void {
+    if (status >= 200) this.#begin({ status, headers, body: this.#read() });
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
+    this.#pieces.push(piece);
+    this.#heldBytes += piece.length;
+    if (this.#heldBytes > HELD_BYTES_MAX) controller.pause();
+    this.#wake();
+  }
+
+  onResponseEnd(): void {
+    this.#end();
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#end(toUpstreamError(error));
+  }
+
+  /** Nothing is left to be done where the answer has been read to its end. */
+  cancel(): void {
+    this.#controller?.abort(CANCELLED);
+    this.#end(CANCELLED);
+  }
+
+  #end(error?: UpstreamError): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#error = error;
+    if (error !== undefined) this.#refuse(error);
+    this.#wake();
+  }
+
+  async *#read(): AsyncGenerator<Uint8Array> {
+    try {
+      while (!this.#isOver || this.#pieces.length > 0) {
+        const piece = this.#pieces.shift();
+        if (piece === undefined) await this.#more();
+        else yield this.#take(piece);
+      }
+      if (this.#error !== undefined) throw this.#error;
+    } finally {
+      this.cancel();
+    }
+  }
+
+  #take(piece: Buffer): Buffer {
+    this.#heldBytes -= piece.length;
+    return piece;
+  }
+
+  #more(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      // What has waited comes in while this runs.
+      this.#controller?.resume();
+    });
+  }
+}
+
 /** Exchanges over HTTP with one origin. Throws UpstreamError, also while the body is read. */
 export const httpUpstream =
   (origin: string, dispatcher: Dispatcher, timeouts: UpstreamTimeouts): Upstream =>
-  async ({ path, headers, body, signal }) => {
-    try {
-      const answer = await dispatcher.request({
+  ({ path, headers, body, cancel }) => {
+    const reception = new Reception();
+    cancel.onCancel(() => reception.cancel());
+    dispatcher.dispatch(
+      {
         origin,
         path,
         method: 'POST',
         headers: { ...headers },
         body,
-        signal,
         headersTimeout: timeouts.headersMs,
         bodyTimeout: timeouts.idleMs,
-      });
-      // An answer that nobody reads to its end is destroyed with an error; without a listener that ends the process.
-      answer.body.on('error', () => undefined);
-      return { status: answer.statusCode, headers: answer.headers, body: answer.body };
-    } catch (thrown) {
-      throw toUpstreamError(thrown);
-    }
+      },
+      reception,
+    );
+    return reception.answer;
   };

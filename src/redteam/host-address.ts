@@ -1,7 +1,7 @@
 /** Where an ordinary container of this engine reaches the host: the gateway of the engine's default bridge. */
 import { z } from 'zod';
 import { AppError } from '../errors.ts';
-import type { Engine } from '../runtimes/engine.ts';
+import { type Engine, engineError } from '../runtimes/engine.ts';
 
 const Bridge = z.object({
   IPAM: z.object({ Config: z.array(z.object({ Gateway: z.string().optional() })).nullable() }),
@@ -9,7 +9,13 @@ const Bridge = z.object({
 
 /** Throws AppError `engine` where there is none: then no control could show what a network gives. */
 export const hostAddressOf = async (engine: Engine): Promise<string> => {
-  const bridge = Bridge.parse(await engine.quick.getNetwork('bridge').inspect());
+  const answer: unknown = await engine.quick
+    .getNetwork('bridge')
+    .inspect()
+    .catch((thrown: unknown) => {
+      throw engineError(engine, 'look at its default bridge', thrown);
+    });
+  const bridge = Bridge.parse(answer);
   const gateway = bridge.IPAM.Config?.map(({ Gateway }) => Gateway).find((address) => address?.includes('.'));
   if (gateway !== undefined) return gateway;
   throw new AppError({

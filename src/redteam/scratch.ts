@@ -67,6 +67,7 @@ const configText = ({ config, witness }: ScratchOptions): string => {
       },
     },
     prices: { 'witness/*': { input: 0, output: 0 } },
+    quotas: { tiers: perTier({ mountBytes: FOLDER_BYTES }) },
     caps: perTier({ requestsPerMinute: REQUESTS_PER_MINUTE, tokensPerDay: 1e9 }),
     egress: {
       tiers: perTier({ ports: [80, 443, witness.hostPort, witness.loopbackPort], connectionsPerMinute: 10_000 }),
@@ -85,6 +86,9 @@ const configText = ({ config, witness }: ScratchOptions): string => {
 
 /** A run makes far fewer, but for the probe that runs into it. */
 export const REQUESTS_PER_MINUTE = 600;
+
+/** A run needs a few MB of it, but for the probe that runs into it. */
+const FOLDER_BYTES = 256 * 1024 * 1024;
 
 const VICTIM = AgentAlias.parse('victim');
 

@@ -132,11 +132,14 @@ const runOn = async (
   return settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
 };
 
-/** Throws AppError where no run can be made: no image, no engine, a broken home. */
+/** Throws AppError where no run can be made: no image, no engine, a broken home; `refused` where it was interrupted. */
 export const runSuite = async (options: SuiteOptions): Promise<readonly ProbeResult[]> => {
   const closers: Closer[] = [];
   try {
     return await runOn(options, await openGrounds(options, closers));
+  } catch (thrown) {
+    if (!options.signal.aborted) throw thrown;
+    throw new AppError({ code: 'refused', message: 'interrupted; the scratch home is gone', cause: thrown });
   } finally {
     await closeAll(closers);
   }

@@ -9,6 +9,7 @@ import { createServer, type Server } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { REHEARSAL_MODEL } from '../domain/provider-config.ts';
+import { createCancel } from '../gateway/cancel.ts';
 import { rehearsalUpstream } from '../gateway/rehearsal.ts';
 import { hostileAnswer } from './hostile-upstream.ts';
 import { ECHO_AGENT } from './model-request.ts';
@@ -56,8 +57,8 @@ const oneText = (value: string | string[] | undefined): string =>
   Array.isArray(value) ? value.join(', ') : (value ?? '');
 
 const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-  const over = new AbortController();
-  response.once('close', () => over.abort());
+  const over = createCancel();
+  response.once('close', over.cancel);
   const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, oneText(value)]));
   const body = await buffer(request);
   const badly = hostileAnswer(body);
@@ -65,7 +66,7 @@ const answer = async (request: IncomingMessage, response: ServerResponse): Promi
   const path = request.url ?? '/';
   // The rehearsal model would refuse it; a provider that has it doesn't.
   if (!body.includes(`"${REHEARSAL_MODEL}"`)) return void response.end(WITNESS);
-  const told = await rehearsalUpstream({ path, headers, body, values: 0, signal: over.signal });
+  const told = await rehearsalUpstream({ path, headers, body, values: 0, cancel: over });
   response.writeHead(told.status, { ...told.headers });
   await pipeline(told.body, response);
 };

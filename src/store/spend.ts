@@ -1,7 +1,8 @@
 /**
  * What each group has used of its model budget: requests of the last minute, requests, tokens and money of each UTC
- * day. The invariant: what a request may use is written down before it is made, in one transaction with the comparison,
- * so neither parallel requests nor a crash can go beyond a cap.
+ * day. The counts that caps are compared with are in memory, read once; the supervisor is the only one who counts. The
+ * invariant: what was counted is in memory at once and never forgotten there, so no number of parallel requests goes
+ * beyond a cap; `write` brings all of it into the database, or none of it. What a crash finds unwritten is lost.
  */
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
@@ -57,9 +58,20 @@ const Day = z.strictObject({
   nanoUsd: z.number(),
 });
 const At = z.strictObject({ at: z.number() });
-const Seq = z.strictObject({ seq: z.number().nullable() });
 
 const NOTHING: Amount = { inputTokens: 0, outputTokens: 0, nanoUsd: 0 };
+
+const plus = (a: Amount, b: Amount): Amount => ({
+  inputTokens: a.inputTokens + b.inputTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+  nanoUsd: a.nanoUsd + b.nanoUsd,
+});
+
+const minus = (a: Amount, b: Amount): Amount => ({
+  inputTokens: a.inputTokens - b.inputTokens,
+  outputTokens: a.outputTokens - b.outputTokens,
+  nanoUsd: a.nanoUsd - b.nanoUsd,
+});
 
 /** YYYY-MM-DD, UTC. */
 const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
@@ -72,51 +84,91 @@ const prepare = (database: Database.Database) => ({
   setClock: database.prepare(
     'INSERT INTO spend_clock (one, at_ms) VALUES (1, :now) ON CONFLICT DO UPDATE SET at_ms = max(at_ms, :now)',
   ),
-  newest: database.prepare('SELECT max(seq) AS seq FROM spend_requests WHERE group_id = :group'),
-  request: database.prepare('SELECT at_ms AS at FROM spend_requests WHERE group_id = :group AND seq = :seq'),
-  note: database.prepare('INSERT INTO spend_requests (group_id, seq, at_ms) VALUES (:group, :seq, :now)'),
-  forget: database.prepare('DELETE FROM spend_requests WHERE group_id = :group AND seq <= :seq'),
+  recent: database.prepare('SELECT at_ms AS at FROM spend_requests WHERE group_id = :group ORDER BY seq'),
+  note: database.prepare(
+    `INSERT INTO spend_requests (group_id, seq, at_ms)
+     SELECT :group, coalesce(max(seq), 0) + 1, :at FROM spend_requests WHERE group_id = :group`,
+  ),
+  forget: database.prepare('DELETE FROM spend_requests WHERE group_id = :group AND at_ms <= :until'),
   day: database.prepare(`${SELECT} WHERE group_id = :group AND day = :day`),
   days: database.prepare(`${SELECT} WHERE day >= :since ORDER BY group_id, day DESC`),
   add: database.prepare(
     `INSERT INTO spend_days (group_id, day, requests, input_tokens, output_tokens, nano_usd)
-     VALUES (:group, :day, 1, :inputTokens, :outputTokens, :nanoUsd)
-     ON CONFLICT DO UPDATE SET requests = requests + 1, input_tokens = input_tokens + :inputTokens,
-       output_tokens = output_tokens + :outputTokens, nano_usd = nano_usd + :nanoUsd`,
-  ),
-  change: database.prepare(
-    `UPDATE spend_days SET input_tokens = max(0, input_tokens + :inputTokens),
-       output_tokens = max(0, output_tokens + :outputTokens), nano_usd = max(0, nano_usd + :nanoUsd)
-     WHERE group_id = :group AND day = :day`,
+     VALUES (:group, :day, :requests, max(0, :inputTokens), max(0, :outputTokens), max(0, :nanoUsd))
+     ON CONFLICT DO UPDATE SET requests = requests + :requests,
+       input_tokens = max(0, input_tokens + :inputTokens), output_tokens = max(0, output_tokens + :outputTokens),
+       nano_usd = max(0, nano_usd + :nanoUsd)`,
   ),
 });
+
+/** One group's, as its next request is compared with it. */
+interface Tally {
+  readonly dayNumber: number;
+  readonly day: string;
+  used: Amount;
+  /** Requests of the last minute, oldest first; times of the steady clock. */
+  readonly times: number[];
+}
+
+interface Note {
+  readonly group: GroupId;
+  readonly at: number;
+}
 
 export class SpendStore {
   readonly #sql: ReturnType<typeof prepare>;
   readonly #now: () => number;
-  readonly #reserve: Database.Transaction<(ask: SpendAsk) => SpendAnswer>;
+  readonly #writeAll: Database.Transaction<() => void>;
+  readonly #tallies = new Map<GroupId, Tally>();
+  /** By group and day. */
+  readonly #changes = new Map<string, SpentDay>();
+  #notes: Note[] = [];
 
   constructor(database: Database.Database, clocks: Clocks) {
     this.#sql = prepare(database);
     const seen = this.#sql.clock.get();
     this.#now = steadyClock(clocks, seen === undefined ? 0 : At.parse(seen).at);
-    this.#reserve = database.transaction((ask) => this.#compareAndAdd(ask));
+    this.#writeAll = database.transaction(() => this.#writeRows());
   }
 
   /** Counts the request with all that it may use, or says which cap is in the way longest. */
-  reserve(ask: SpendAsk): SpendAnswer {
-    return this.#reserve.immediate(ask);
+  reserve({ group, caps, amount }: SpendAsk): SpendAnswer {
+    const now = this.#now();
+    const tally = this.#tallyOf(group, now);
+    const { used, times, day } = tally;
+    const over = overDay(used, caps, amount);
+    if (over !== null) return { ok: false, over, waitMs: DAY_MS - (now % DAY_MS), used };
+    while (times[0] !== undefined && times[0] <= now - MINUTE_MS) times.shift();
+    // It has to be a minute old before the next request may be made; those before it are older still.
+    const blocking = times[times.length - caps.requestsPerMinute];
+    if (blocking !== undefined)
+      return { ok: false, over: 'requestsPerMinute', waitMs: blocking + MINUTE_MS - now, used };
+    times.push(now);
+    this.#notes.push({ group, at: now });
+    tally.used = plus(used, amount);
+    this.#change({ group, day, requests: 1, ...amount });
+    return { ok: true, day };
   }
 
   /** Puts what was used in the place of what was reserved; once per reservation. */
   settle({ group, day, reserved, used }: SpendSettlement): void {
-    this.#sql.change.run({
-      group,
-      day,
-      inputTokens: used.inputTokens - reserved.inputTokens,
-      outputTokens: used.outputTokens - reserved.outputTokens,
-      nanoUsd: used.nanoUsd - reserved.nanoUsd,
-    });
+    const difference = minus(used, reserved);
+    const tally = this.#tallies.get(group);
+    if (tally?.day === day) tally.used = plus(tally.used, difference);
+    this.#change({ group, day, requests: 0, ...difference });
+  }
+
+  /** True where nothing was counted since the last `write`. */
+  isWritten(): boolean {
+    return this.#changes.size === 0;
+  }
+
+  /** Writes down all that was counted, in one transaction. Throws where that fails; then it is all still to be written. */
+  write(): void {
+    if (this.isWritten()) return;
+    this.#writeAll.immediate();
+    this.#changes.clear();
+    this.#notes = [];
   }
 
   /** The day that budgets are in. */
@@ -124,30 +176,43 @@ export class SpendStore {
     return dayOf(this.#now());
   }
 
-  /** The last so many days, today among them: by group, newest first; a day without requests has no row. */
+  /** As written: the last so many days, today among them: by group, newest first; a day without requests has no row. */
   days(count: number): SpentDay[] {
     const since = dayOf(this.#now() - (count - 1) * DAY_MS);
     return z.array(Day).parse(this.#sql.days.all({ since }));
   }
 
-  #compareAndAdd({ group, caps, amount }: SpendAsk): SpendAnswer {
-    const now = this.#now();
+  #tallyOf(group: GroupId, now: number): Tally {
+    const dayNumber = Math.floor(now / DAY_MS);
+    const known = this.#tallies.get(group);
+    if (known?.dayNumber === dayNumber) return known;
     const day = dayOf(now);
     const row = this.#sql.day.get({ group, day });
-    const used = row === undefined ? NOTHING : Day.parse(row);
-    const over = overDay(used, caps, amount);
-    if (over !== null) return { ok: false, over, waitMs: DAY_MS - (now % DAY_MS), used };
-    const newest = Seq.parse(this.#sql.newest.get({ group })).seq ?? 0;
-    // It has to be a minute old before the next request may be made; those before it are older still.
-    const last = newest - caps.requestsPerMinute + 1;
-    const blocking = this.#sql.request.get({ group, seq: last });
-    const waitMs = blocking === undefined ? 0 : At.parse(blocking).at + MINUTE_MS - now;
-    if (waitMs > 0) return { ok: false, over: 'requestsPerMinute', waitMs, used };
-    this.#sql.forget.run({ group, seq: last });
-    this.#sql.note.run({ group, seq: newest + 1, now });
-    this.#sql.add.run({ group, day, ...amount });
+    const tally: Tally = {
+      dayNumber,
+      day,
+      used: row === undefined ? NOTHING : Day.parse(row),
+      times: known?.times ?? this.#sql.recent.all({ group }).map((one) => At.parse(one).at),
+    };
+    this.#tallies.set(group, tally);
+    return tally;
+  }
+
+  #change(change: SpentDay): void {
+    const key = `${change.day} ${change.group}`;
+    const before = this.#changes.get(key);
+    if (before === undefined) this.#changes.set(key, change);
+    else this.#changes.set(key, { ...change, ...plus(before, change), requests: before.requests + change.requests });
+  }
+
+  #writeRows(): void {
+    const now = this.#now();
+    for (const change of this.#changes.values()) {
+      this.#sql.add.run(change);
+      this.#sql.forget.run({ group: change.group, until: now - MINUTE_MS });
+    }
+    for (const note of this.#notes) this.#sql.note.run(note);
     this.#sql.setClock.run({ now });
-    return { ok: true, day };
   }
 }
 

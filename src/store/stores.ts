@@ -48,6 +48,7 @@ export const openStores = (home: Home, clock: () => number, busyTimeoutMs?: numb
   const history = orClose(state, () => openDatabase({ ...common, name: 'messages', file: home.messageDatabase }));
   const inbound = new InboundStore(state, clock);
   const messages = new MessageStore(history);
+  const spend = new SpendStore(state, { wallMs: clock, monotonicMs: () => performance.now() });
   return {
     groups: new GroupStore(state),
     inbound,
@@ -56,13 +57,14 @@ export const openStores = (home: Home, clock: () => number, busyTimeoutMs?: numb
     invocations: new InvocationStore(state),
     outbox: new OutboxStore(state, clock),
     receipts: new ReceiptStore(state, clock),
-    spend: new SpendStore(state, { wallMs: clock, monotonicMs: () => performance.now() }),
+    spend,
     messages,
     together: (work) => state.transaction(work).immediate(),
     whenFree: createPatience(),
     recoverMessages: () => inbound.unsettled().filter((message) => messages.saveInbound(message)).length,
     close: () => {
       history.close();
+      orClose(state, () => spend.write());
       state.close();
     },
   };

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, syml
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { discardTree, emptyTrash, makeOwnedDirectory, removeTree } from '../../src/files/tree.ts';
+import { discardTree, discardTrees, emptyTrash, makeOwnedDirectory, removeTree } from '../../src/files/tree.ts';
 
 const UID = 12_345;
 let base = '';
@@ -80,6 +80,17 @@ describe('throwing a tree away', () => {
     symlinkSync(outside, join(base, 'link'));
     await (await discardTree(join(base, 'link'), join(base, 'trash'))).deleted;
     expect(readdirSync(outside)).toEqual(['kept']);
+  });
+
+  it('goes with others in one, each out of the way even where one can’t be', async () => {
+    const trash = join(base, 'trash');
+    const trees = ['x', 'y', 'nothing'].map((name) => join(base, name));
+    for (const tree of trees.slice(0, 2)) makeTree(tree);
+    await (await discardTrees(trees, trash)).deleted;
+    expect([...trees.map(existsSync), readdirSync(trash)]).toEqual([false, false, false, []]);
+    makeTree(join(base, 'x'));
+    await expect(discardTrees(['/proc/self', join(base, 'x')], trash)).rejects.toThrow();
+    expect(existsSync(join(base, 'x'))).toBe(false);
   });
 
   it('has no trouble with a tree that is not there, nor with equal names', async () => {

@@ -1,9 +1,9 @@
 /** An answer has an end: a provider that goes on is cut off, and whoever reads notices. */
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { ANSWER_BYTES_MAX } from '../../src/gateway/relay.ts';
 import { type Answerer, ASK, post, start } from './setup.ts';
 
+const BYTES_MAX = 8 * 1024 * 1024;
 const PIECE = Buffer.alloc(256 * 1024, 'x');
 
 const endless =
@@ -29,18 +29,18 @@ const readAll = async (body: AsyncIterable<Buffer>): Promise<{ bytes: number; la
 
 describe('an answer without end', () => {
   it('that streams is cut at the limit, with an event that says so', async () => {
-    const { socketPath } = await start(endless('text/event-stream'));
+    const { socketPath } = await start(endless('text/event-stream'), {}, { answerBytesMax: BYTES_MAX });
     const answer = await post(socketPath, { body: { ...ASK, stream: true } });
     const { bytes, last } = await readAll(answer.body);
-    expect(bytes).toBeGreaterThan(ANSWER_BYTES_MAX / 2);
-    expect(bytes).toBeLessThan(ANSWER_BYTES_MAX + 2 * PIECE.length);
+    expect(bytes).toBeGreaterThan(BYTES_MAX / 2);
+    expect(bytes).toBeLessThan(BYTES_MAX + 2 * PIECE.length);
     expect(last).toContain('broke off');
   });
 
   it('that is one document is cut at the limit, and not taken for a whole one', async () => {
-    const { socketPath } = await start(endless('application/json'));
+    const { socketPath } = await start(endless('application/json'), {}, { answerBytesMax: BYTES_MAX });
     const { bytes, isWhole } = await readAll((await post(socketPath)).body);
-    expect(bytes).toBeLessThan(ANSWER_BYTES_MAX + 2 * PIECE.length);
+    expect(bytes).toBeLessThan(BYTES_MAX + 2 * PIECE.length);
     expect(isWhole).toBe(false);
   });
 });

@@ -37,7 +37,7 @@ describe('an answer', () => {
     expect(pieces[0]).toContain('message_start');
     expect(pieces[0]).not.toContain('message_delta');
     expect(pieces.join('')).toContain('"output_tokens":42');
-    expect(session.use()).toEqual({ requests: 1, refusals: 0, inputTokens: 11, outputTokens: 42, capped: null });
+    expect(session.use()).toEqual({ requests: 1, refusals: 0, inputTokens: 11, outputTokens: 42, refused: null });
   });
 
   it('that is one document has its usage counted, with what came from the cache', async () => {

@@ -80,7 +80,7 @@ const securityWithout = (word: string, ...more: readonly string[]): Amend =>
   }));
 
 const withoutUlimit = (name: string): Amend =>
-  host(({ Ulimits = [] }) => ({ Ulimits: Ulimits.filter((one: { Name: string }) => one.Name !== name) }));
+  host(({ Ulimits = [] }) => ({ Ulimits: Ulimits.filter(({ Name }) => Name !== name) }));
 
 const WEAKENED: readonly { readonly what: string; readonly amend: Amend; readonly red: string }[] = [
   { what: 'a capability added', amend: host(() => ({ CapAdd: ['NET_RAW'] })), red: 'capabilities' },
@@ -120,8 +120,8 @@ const WEAKENED: readonly { readonly what: string; readonly amend: Amend; readonl
     red: 'other-group-files',
   },
   {
-    what: 'the home’s secrets mounted',
-    amend: extraMount((own) => join(dirname(own), '..', '.env')),
+    what: 'root as its user and the home’s secrets mounted',
+    amend: (body) => ({ ...extraMount((own) => join(dirname(own), '..'))(body), User: '0:0' }),
     red: 'secrets-files',
   },
   {
@@ -168,17 +168,21 @@ const SHORT =
   'other-chats-rows network-tcp proxy-loopback gateway-other-provider gateway-forged-credentials fork-bomb left-behind host-git';
 
 describe('a short run', () => {
-  it('holds in every tier, with controls that don’t, and leaves nothing behind', async () => {
-    const results = await run({ probes: named(SHORT), tiers: EVERY_TIER });
-    const wrong = results.filter(({ verdict }) => verdict === 'breached' || verdict === 'broken');
-    expect(wrong).toEqual([]);
-    expect(results).toHaveLength(SHORT.split(' ').length * EVERY_TIER.length);
-    expect(results.filter(({ verdict, control }) => verdict === 'held' && control === 'held')).toEqual([]);
-    const own = `tierclaw-redteam-${process.pid}-`;
-    expect((await readdir(tmpdir())).filter((name) => name.startsWith(own))).toEqual([]);
-    const controls = await new Docker().listContainers({ all: true, filters: { label: ['tierclaw.redteam'] } });
-    expect(controls.filter(({ Labels }) => Labels['tierclaw.redteam']?.includes(own))).toEqual([]);
-  }, RUN_MS);
+  it(
+    'holds in every tier, with controls that don’t, and leaves nothing behind',
+    async () => {
+      const results = await run({ probes: named(SHORT), tiers: EVERY_TIER });
+      const wrong = results.filter(({ verdict }) => verdict === 'breached' || verdict === 'broken');
+      expect(wrong).toEqual([]);
+      expect(results).toHaveLength(SHORT.split(' ').length * EVERY_TIER.length);
+      expect(results.filter(({ verdict, control }) => verdict === 'held' && control === 'held')).toEqual([]);
+      const own = `tierclaw-redteam-${process.pid}-`;
+      expect((await readdir(tmpdir())).filter((name) => name.startsWith(own))).toEqual([]);
+      const controls = await new Docker().listContainers({ all: true, filters: { label: ['tierclaw.redteam'] } });
+      expect(controls.filter(({ Labels }) => Labels['tierclaw.redteam']?.includes(own))).toEqual([]);
+    },
+    RUN_MS,
+  );
 
   it('is red where a control doesn’t get there either', async () => {
     const isInside = (probe: Probe): probe is InsideProbe => probe.kind === 'inside';

@@ -36,6 +36,18 @@ const openSpend = (home: Home, hands: Hands): SpendStore => {
   return new SpendStore(database, hands.clocks);
 };
 
+/** The supervisor ends in order and starts again. */
+const restart = (spend: SpendStore, home: Home, hands: Hands): SpendStore => {
+  spend.write();
+  return openSpend(home, hands);
+};
+
+/** What the operator is told, of today alone unless said otherwise. */
+const written = (spend: SpendStore, days = 1) => {
+  spend.write();
+  return spend.days(days);
+};
+
 const fresh = () => {
   const home = homeAt(freshDirectory());
   const hands = new Hands();
@@ -99,7 +111,7 @@ describe('requests of a minute', () => {
     const { spend, home, hands } = fresh();
     for (let made = 0; made < 3; made += 1) ask(spend);
     hands.pass(20 * SECOND);
-    expect(said(ask(openSpend(home, hands)))).toBe('requestsPerMinute 40');
+    expect(said(ask(restart(spend, home, hands)))).toBe('requestsPerMinute 40');
   });
 
   it.each([
@@ -135,7 +147,7 @@ describe('a day', () => {
     expect(said(ask(spend, { amount: amount(1) }))).toBe('tokensPerDay 0.001');
     hands.pass(1);
     expect(said(ask(spend, { amount: amount(1) }))).toBe('ok');
-    expect(spend.days(2).map(({ day, inputTokens }) => [day, inputTokens])).toEqual([
+    expect(written(spend, 2).map(({ day, inputTokens }) => [day, inputTokens])).toEqual([
       ['2026-01-03', 1],
       ['2026-01-02', 1000],
     ]);
@@ -150,7 +162,7 @@ describe('a day', () => {
   it('goes on after a restart, of each group by itself', () => {
     const { spend, home, hands } = fresh();
     ask(spend, { amount: amount(900) });
-    const again = openSpend(home, hands);
+    const again = restart(spend, home, hands);
     expect(said(ask(again, { amount: amount(101) }))).toBe('tokensPerDay 3600');
     expect(said(ask(again, { group: CELLAR, amount: amount(101) }))).toBe('ok');
   });
@@ -173,7 +185,7 @@ describe('a day', () => {
       const done = at % 3 === 0 ? held.shift() : undefined;
       const used = (one: Amount) => amount(one.inputTokens >> 1, one.outputTokens >> 2, one.nanoUsd / USD / 2);
       if (done !== undefined) spend.settle({ group: LOBBY, ...done, used: used(done.reserved) });
-      const [today] = spend.days(1);
+      const [today] = written(spend);
       expect((today?.inputTokens ?? 0) + (today?.outputTokens ?? 0)).toBeLessThanOrEqual(1000);
       expect(today?.nanoUsd).toBeLessThanOrEqual(USD);
     }
@@ -193,7 +205,7 @@ describe('a reservation', () => {
 
   it('gives back what wasn’t used', () => {
     const spend = settled(amount(90, 10, 0.01));
-    expect(spend.days(1)).toEqual([
+    expect(written(spend)).toEqual([
       { group: LOBBY, day: '2026-01-02', requests: 1, inputTokens: 90, outputTokens: 10, nanoUsd: 0.01 * USD },
     ]);
     expect(said(ask(spend, { amount: amount(100, 800) }))).toBe('ok');
@@ -207,7 +219,7 @@ describe('a reservation', () => {
   it('that a crash left open stays counted', () => {
     const { spend, home, hands } = fresh();
     ask(spend, { amount: amount(100, 800) });
-    expect(said(ask(openSpend(home, hands), { amount: amount(101) }))).toBe('tokensPerDay 3600');
+    expect(said(ask(restart(spend, home, hands), { amount: amount(101) }))).toBe('tokensPerDay 3600');
   });
 
   it('is settled on the day on which it was made', () => {
@@ -217,7 +229,7 @@ describe('a reservation', () => {
     hands.pass(2 * HOUR);
     ask(spend, { amount: amount(7) });
     if (answer.ok) spend.settle({ group: LOBBY, day: answer.day, reserved, used: amount(1, 2) });
-    expect(spend.days(2).map(({ day, inputTokens, outputTokens }) => [day, inputTokens, outputTokens])).toEqual([
+    expect(written(spend, 2).map(({ day, inputTokens, outputTokens }) => [day, inputTokens, outputTokens])).toEqual([
       ['2026-01-03', 7, 0],
       ['2026-01-02', 1, 2],
     ]);
@@ -247,7 +259,8 @@ describe('a clock that is set back', () => {
   });
 
   it('gives none after a restart either', () => {
-    const { home, hands } = full();
+    const { home, hands, spend } = full();
+    spend.write();
     hands.wall -= DAY;
     hands.monotonic = 0;
     const again = openSpend(home, hands);
@@ -277,11 +290,11 @@ describe('what is listed', () => {
       hands.pass(DAY);
     }
     hands.pass(-DAY);
-    expect(spend.days(2).map(({ group, day, inputTokens }) => `${group} ${day} ${inputTokens}`)).toEqual([
+    expect(written(spend, 2).map(({ group, day, inputTokens }) => `${group} ${day} ${inputTokens}`)).toEqual([
       'local:cellar 2026-01-03 9',
       'local:lobby 2026-01-04 3',
       'local:lobby 2026-01-03 2',
     ]);
-    expect(spend.days(1)).toHaveLength(1);
+    expect(written(spend)).toHaveLength(1);
   });
 });

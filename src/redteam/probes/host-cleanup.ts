@@ -27,7 +27,7 @@ export const hostCleanup: HostProbe = {
   id: 'host-cleanup',
   topic: 'messages',
   tries:
-    'to have the host delete, chmod or chown outside, or hang, when it clears away links, a tree 2,000 deep, and directories closed to it',
+    'to have the host delete, chmod or chown outside, or hang, when it clears away links, a tree 1,000 deep, and directories closed to it',
   why: 'a turn’s directories are renamed into the trash and deleted by rm in a child process, which removes links and never follows one',
   expected: { runc: EVERY_TIER },
   control: naive(async (ground) => {
@@ -49,7 +49,7 @@ os.makedirs(root + "/.closed/in")
 os.symlink(outside, root + "/.closed/in/link")
 os.chmod(root + "/.closed/in", 0); os.chmod(root + "/.closed", 0)
 os.mkdir(root + "/.deep"); os.chdir(root + "/.deep")
-for _ in range(2000): os.mkdir("d"); os.chdir("d")
+for _ in range(1000): os.mkdir("d"); os.chdir("d")
 tell("left")`;
     const judge = createJudge();
     const made = await attack(arena, { ground, script });

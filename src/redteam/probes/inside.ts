@@ -18,6 +18,7 @@ import { enginePorts } from './engine-ports.ts';
 import { engineSockets } from './engine-sockets.ts';
 import { fileHandles } from './file-handles.ts';
 import { fileSize } from './file-size.ts';
+import { fillFolder } from './fill-folder.ts';
 import { forkBomb } from './fork-bomb.ts';
 import { gatewayAbsoluteTarget } from './gateway-absolute-target.ts';
 import { gatewayConcurrency } from './gateway-concurrency.ts';
@@ -236,4 +237,5 @@ export const INSIDE_PROBES: readonly InsideProbe[] = [
   leftBehind,
   killEverything,
   outputFlood,
+  fillFolder,
 ];
