@@ -43,6 +43,7 @@ const host = (entry, output, banner = '') => ({
 const PROGRAMS = [
   // The flag keeps a supervisor small; see src/commands/up.ts. Node takes it from its command line only.
   host('src/cli.ts', 'cli.mjs', `#!/usr/bin/env -S node --max-semi-space-size=4\n${REQUIRE}`),
+  host('src/supervisor-program.ts', 'supervisor.mjs', REQUIRE),
   host('src/store/copy-worker.ts', 'copy-worker.mjs'),
   host('src/store/backup-worker.ts', 'backup-worker.mjs'),
   host('src/files/measure-worker.ts', 'measure-worker.mjs'),

@@ -125,6 +125,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   'cli.ts': ['commands', 'errors.ts', 'config.ts', 'home.ts', 'package-root.ts'],
   'daemon.ts': ['app.ts', 'config.ts'],
+  'supervisor-program.ts': ['daemon.ts', 'errors.ts'],
   '../container': ['protocol.ts', 'domain', 'errors.ts'],
 };
 

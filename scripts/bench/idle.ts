@@ -1,10 +1,9 @@
 /** The memory of a supervisor that has nothing to do: started as an operator starts it, ten seconds after it. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type ControlClient, controlClient, isRunning } from '../../src/commands/client.ts';
+import { execa } from 'execa';
+import { type ControlClient, controlClient } from '../../src/commands/client.ts';
 import { GroupId } from '../../src/domain/ids.ts';
 import type { Home } from '../../src/home.ts';
 import { packageRoot } from '../../src/package-root.ts';
@@ -16,7 +15,6 @@ const BAR_MB = 120;
 const SETTLE_MS = 10_000;
 const SAMPLE_EVERY_MS = 250;
 const TURNS = 20;
-const STARTS_WITHIN_MS = 30_000;
 /** Of the rehearsal: something a tool does, so that a turn uses all of its parts. */
 const TEXT = 'run: echo done';
 
@@ -37,22 +35,13 @@ const sample = async (pid: number, runs: number): Promise<number[]> => {
   return samples;
 };
 
+/** Detached, as `deploy.sh` starts it. */
 const startSupervisor = async (home: Home) => {
-  // The script becomes the supervisor, so its pid is the one to look at.
-  const child = spawn(join(packageRoot(), 'scripts', 'tierclaw'), ['up', '--home', home.dir], { stdio: 'ignore' });
-  const exited = once(child, 'exit');
+  await execa(join(packageRoot(), 'scripts', 'tierclaw'), ['up', '--detach', '--home', home.dir]);
   const client = controlClient(home);
-  const begun = Date.now();
-  while (!(await isRunning(client))) {
-    if (child.exitCode !== null || Date.now() - begun > STARTS_WITHIN_MS)
-      throw new Error('the supervisor did not start');
-    await delay(100);
-  }
-  const stop = async (): Promise<void> => {
-    child.kill('SIGTERM');
-    await exited;
-  };
-  return { pid: child.pid ?? 0, client, stop };
+  const { pid } = await client.status();
+  const stop = (): Promise<unknown> => execa(join(packageRoot(), 'scripts', 'tierclaw'), ['down', '--home', home.dir]);
+  return { pid, client, stop };
 };
 
 /** Two chats of different tiers by turns: none of them asks more often than it may. */
@@ -80,7 +69,7 @@ const measureIn = async (home: Home, { runs, tell }: BenchOptions): ReturnType<B
     return {
       checks: [fresh, used].map(({ name, most }) => atMost(name, most, { bar: BAR_MB, unit: 'MB' })),
       figures: [fresh, used],
-      notes: ['VmRSS of `tierclaw up`, code shared with other Node processes included; the worst counts'],
+      notes: ['VmRSS of `tierclaw up --detach`, code shared with other Node processes included; the worst counts'],
     };
   } finally {
     await supervisor.stop();

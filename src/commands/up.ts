@@ -31,9 +31,8 @@ interface Child {
   written(): Promise<string>;
 }
 
-/** The command line itself, in the foreground: one program, whether somebody watches it or not. */
 const program = (): string => {
-  const path = join(packageRoot(), 'dist', 'cli.mjs');
+  const path = join(packageRoot(), 'dist', 'supervisor.mjs');
   if (existsSync(path)) return path;
   throw new AppError({ code: 'not-found', message: `the supervisor is not built: no ${path}`, hint: 'npm run build' });
 };
@@ -45,7 +44,7 @@ const start = async (home: Home): Promise<Child> => {
   const { size } = await log.stat();
   const state: { exit: number | null } = { exit: null };
   // Not execa: this process outlives its parent, so it writes to the file itself and nothing of it is piped.
-  const child = spawn(process.execPath, [...HEAP_FLAGS, program(), 'up', '--home', home.dir], {
+  const child = spawn(process.execPath, [...HEAP_FLAGS, program(), home.dir], {
     detached: true,
     stdio: ['ignore', log.fd, log.fd],
   });

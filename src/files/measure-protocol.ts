@@ -2,17 +2,19 @@
 import { z } from 'zod';
 
 const Count = z.number().int().nonnegative();
-const Most = z.number().nonnegative().nullable();
 
-export const MeasureRequest = z.strictObject({
-  call: Count,
+export interface MeasureRequest {
+  readonly call: number;
   /** The container's. */
-  uid: Count,
-  trees: z.array(z.strictObject({ path: z.string(), bounds: z.strictObject({ bytes: Most, files: Most }) })),
+  readonly uid: number;
+  readonly trees: readonly {
+    readonly path: string;
+    /** null: no bound. */
+    readonly bounds: { readonly bytes: number | null; readonly files: number | null };
+  }[];
   /** Whose processes are looked at; null: nobody's. */
-  container: z.string().min(12).nullable(),
-});
-export type MeasureRequest = z.infer<typeof MeasureRequest>;
+  readonly container: string | null;
+}
 
 export const MeasureResult = z.strictObject({
   /** In the order of the trees. */

@@ -18,7 +18,7 @@ export interface Canceller extends Cancel {
 
 export const createCancel = (): Canceller => {
   const listeners: (() => void)[] = [];
-  const state = { isCancelled: false };
+  const state = { isCancelled: false, controller: undefined as AbortController | undefined };
   const onCancel = (listener: () => void): void => {
     if (state.isCancelled) listener();
     else listeners.push(listener);
@@ -27,7 +27,9 @@ export const createCancel = (): Canceller => {
     isCancelled: () => state.isCancelled,
     onCancel,
     signal: () => {
+      if (state.controller !== undefined) return state.controller.signal;
       const controller = new AbortController();
+      state.controller = controller;
       onCancel(() => controller.abort());
       return controller.signal;
     },

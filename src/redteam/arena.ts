@@ -16,6 +16,7 @@ import { readAudit } from './audit-lines.ts';
 import { absentCapabilities } from './control-privileges.ts';
 import type { LagMeter } from './lag.ts';
 import { PROBES_FOLDER } from './lay-out.ts';
+import { runPrefix } from './leftovers.ts';
 import type { Arena, RuntimeName, Targets, TurnEnd } from './probe.ts';
 import type { Scratch } from './scratch.ts';
 import type { Witness } from './witness.ts';
@@ -142,7 +143,7 @@ export const openArena = (grounds: Grounds, tier: TierName, targets: Targets): O
     running: (group) => waitRunning(grounds, group),
     inspect: (container) => engine.quick.getContainer(container).inspect(),
     outside: async () => {
-      const directory = await mkdtemp(join(tmpdir(), `tierclaw-redteam-${process.pid}-outside-`));
+      const directory = await mkdtemp(join(tmpdir(), `${runPrefix(process.pid)}outside-`));
       outsides.push(directory);
       return directory;
     },

@@ -10,6 +10,7 @@ import { packageRoot } from '../package-root.ts';
 import type { Engine } from '../runtimes/engine.ts';
 import { everyPrivilege, UNLOCK } from './control-privileges.ts';
 import { layOut } from './lay-out.ts';
+import { CONTROL_LABEL } from './leftovers.ts';
 import type { ControlProfile, Targets } from './probe.ts';
 import { type Report, readReports } from './report-line.ts';
 import type { Scratch } from './scratch.ts';
@@ -23,8 +24,6 @@ export interface ControlOptions {
   readonly signal: AbortSignal;
 }
 
-/** Value: the scratch home whose run it belongs to. */
-const LABEL = 'tierclaw.redteam';
 /** Longer than the longest batch by far. */
 const CONTROL_MS = 90_000;
 
@@ -67,7 +66,7 @@ const bodyOf = (options: ControlOptions, ids: readonly string[], profile: Contro
   ],
   User: '0:0',
   Env: [`MODEL_KEY=${options.scratch.canaries['model-key']}`],
-  Labels: { [LABEL]: options.scratch.home.dir },
+  Labels: { [CONTROL_LABEL]: options.scratch.home.dir },
   WorkingDir: '/workspace/group',
   HostConfig: {
     Binds: bindsOf(options),

@@ -14,6 +14,7 @@ import { DEFAULT_TIER, EVERY_TIER, GUEST_TIERS, type TierName } from '../domain/
 import { agentWorkspace, groupDirectory, type Home, homeAt } from '../home.ts';
 import { imageFile } from '../planning.ts';
 import { openStores, type Stores } from '../store/stores.ts';
+import { runPrefix } from './leftovers.ts';
 import { CANARIES, type Canary } from './probe.ts';
 import type { Witness } from './witness.ts';
 
@@ -199,7 +200,7 @@ const build = async (home: Home, options: ScratchOptions): Promise<Omit<Scratch,
 };
 
 export const makeScratch = async (options: ScratchOptions): Promise<Scratch> => {
-  const home = homeAt(await mkdtemp(join(tmpdir(), `tierclaw-redteam-${process.pid}-`)));
+  const home = homeAt(await mkdtemp(join(tmpdir(), runPrefix(process.pid))));
   const remove = (): Promise<void> => rm(home.dir, { recursive: true, force: true });
   try {
     const scratch = await build(home, options);

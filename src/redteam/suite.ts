@@ -18,6 +18,7 @@ import { type ControlOptions, prepareControls, runControl } from './control.ts';
 import { hostAddressOf } from './host-address.ts';
 import { startLagMeter } from './lag.ts';
 import { layOut } from './lay-out.ts';
+import { removeLeftovers } from './leftovers.ts';
 import { CONTROL_PROFILES, type ControlProfile, type InsideProbe, type Probe, type RuntimeName } from './probe.ts';
 import type { Report } from './report-line.ts';
 import { makeScratch } from './scratch.ts';
@@ -87,6 +88,7 @@ const openGrounds = async (options: SuiteOptions, closers: Closer[]) => {
   const engine = openEngine(socketPath);
   closers.push(() => engine.close());
   const hostAddress = await hostAddressOf(engine);
+  await removeLeftovers(engine);
   const witness = await startWitness(hostAddress);
   closers.push(() => witness.close());
   const scratch = await makeScratch({ operator, config, witness, initHome: options.initHome });

@@ -1,5 +1,5 @@
 /** The red team on the real engine: a short run holds, every weakening of a container turns it red. */
-import { readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import Docker from 'dockerode';
@@ -9,6 +9,7 @@ import { redteam } from '../../src/commands/redteam.ts';
 import { readEnvironment } from '../../src/config.ts';
 import { EVERY_TIER, OUTSIDER_TIERS, type TierName } from '../../src/domain/tiers.ts';
 import type { Home } from '../../src/home.ts';
+import { CONTROL_LABEL, runPrefix } from '../../src/redteam/leftovers.ts';
 import { held, type InsideProbe, type Probe, plainContainer } from '../../src/redteam/probe.ts';
 import { PROBES } from '../../src/redteam/probes/index.ts';
 import { runSuite } from '../../src/redteam/suite.ts';
@@ -176,10 +177,10 @@ describe('a short run', () => {
       expect(wrong).toEqual([]);
       expect(results).toHaveLength(SHORT.split(' ').length * EVERY_TIER.length);
       expect(results.filter(({ verdict, control }) => verdict === 'held' && control === 'held')).toEqual([]);
-      const own = `tierclaw-redteam-${process.pid}-`;
+      const own = runPrefix(process.pid);
       expect((await readdir(tmpdir())).filter((name) => name.startsWith(own))).toEqual([]);
-      const controls = await new Docker().listContainers({ all: true, filters: { label: ['tierclaw.redteam'] } });
-      expect(controls.filter(({ Labels }) => Labels['tierclaw.redteam']?.includes(own))).toEqual([]);
+      const controls = await new Docker().listContainers({ all: true, filters: { label: [CONTROL_LABEL] } });
+      expect(controls.filter(({ Labels }) => Labels[CONTROL_LABEL]?.includes(own))).toEqual([]);
     },
     RUN_MS,
   );
@@ -207,6 +208,15 @@ describe('a short run', () => {
         reason: expect.stringContaining('even this stopped it'),
       },
     ]);
+  });
+});
+
+describe('a run that was killed', () => {
+  it('is cleaned up after by the next one', async () => {
+    // No process has this number: the kernel’s own go up to 2^22.
+    const left = await mkdtemp(join(tmpdir(), runPrefix(99_999_999)));
+    await run({ probes: named('capabilities'), tiers: OUTSIDER_TIERS });
+    await expect(stat(left)).rejects.toThrow('ENOENT');
   });
 });
 
