@@ -139,6 +139,7 @@ const DOMAIN_PACKAGES = ['zod', 'ipaddr.js'];
 
 const ENTRIES = [
   'src/cli.ts',
+  'src/supervisor-program.ts',
   'src/store/copy-worker.ts',
   'src/store/backup-worker.ts',
   'src/files/measure-worker.ts',

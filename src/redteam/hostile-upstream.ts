@@ -6,7 +6,7 @@ const MARK = 'tc-upstream-';
 /** Where the redirect leads: whoever asks there has followed it. */
 export const REDIRECTED = '/redirected-by-the-provider-';
 
-export type Hostility = 'redirect' | 'endless-text' | 'endless-line' | 'compressed';
+export type Hostility = 'redirect' | 'endless-text' | 'compressed';
 
 /** A prompt with this in it is answered so; `name` comes back in what is asked for later. */
 export const hostilePrompt = (how: Hostility, name: string): string => `${MARK}${how}:${name};`;
@@ -52,7 +52,6 @@ const ANSWERS: Readonly<Record<Hostility, (response: ServerResponse, name: strin
   compressed: async (response) =>
     void response.writeHead(200, { ...STREAM, 'content-encoding': 'gzip' }).end(Buffer.alloc(1000)),
   'endless-text': (response) => pour(response.writeHead(200, STREAM), BEGINNING, DELTA.repeat(50)),
-  'endless-line': (response) => pour(response.writeHead(200, STREAM), `${BEGINNING}data: `, 'x'.repeat(65_536)),
 };
 
 const isHostility = (word: string): word is Hostility => Object.hasOwn(ANSWERS, word);
