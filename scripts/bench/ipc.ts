@@ -151,7 +151,7 @@ const measureIn = async (
     ],
     figures: [ours, against, sweep],
     notes: [
-      'acted on: hint, look, open beneath, check, read (four trips to Node’s thread pool), parse; then its performer is called',
+      'acted on: hint, open beneath, check and read at once (two trips to Node’s thread pool), parse; then its performer is called',
       `the sweep’s interval is ${INBOX_LIMITS.sweepMs} ms`,
     ],
   };

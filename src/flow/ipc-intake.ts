@@ -131,13 +131,13 @@ const createPerformer = (options: IntakeOptions) => {
       return;
     }
     const refused = admit(id);
+    const act = async (): Promise<void> => options.answer(id, refused ?? (await decide(request)));
+    // With nothing to wait for it begins at once: not after its file has been taken away.
+    const acted = waiting === 0 ? act() : performing.then(act);
     waiting += 1;
-    performing = performing
-      .then(async () => options.answer(id, refused ?? (await decide(request))))
-      .catch(options.onError)
-      .finally(() => {
-        waiting -= 1;
-      });
+    performing = acted.catch(options.onError).finally(() => {
+      waiting -= 1;
+    });
   };
 
   return {

@@ -24,9 +24,11 @@ const bad = (fault: ParseFault, detail: string, id?: string): Parsed => ({ kind:
 /** Far more than any request has. */
 const BOUNDS = { depth: 32, parts: 1000 } as const;
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
 const decode = (bytes: Uint8Array): string | null => {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return UTF8.decode(bytes);
   } catch {
     return null; // Invalid UTF-8 is what `fatal` throws for.
   }

@@ -1,6 +1,7 @@
 /**
- * Looks through an inbox's directories: never twice at once, a bounded number of entries, in order of their names, no
- * faster than the bucket allows. What has to wait, waits in the directory.
+ * Looks through an inbox's directories: never twice at once, a bounded number of entries, no faster than the bucket
+ * allows. A sweep goes by the order of names; a file that a hint tells of is taken by itself, when it comes. What has to
+ * wait, waits in the directory.
  */
 import type { Box } from './ipc-boxes.ts';
 import type { Bucket } from './ipc-bucket.ts';

@@ -56,9 +56,9 @@ export const watchForHints = (path: string, wake: (name?: string) => void): Hint
   /** Another file's events (a half-written one's, say) count, so that they can't be made for nothing. */
   const heard = (name: string): void => {
     if (closed) return;
+    if (isRequestFile(name)) wake(name);
     events += 1;
     timer ??= setTimeout(endWindow, WINDOW_MS);
-    if (isRequestFile(name)) wake(name);
     if (events < EVENTS_MAX) return;
     disarm();
     wake();

@@ -1,7 +1,7 @@
 /** One tier's ground: how a probe speaks to the scratch home's supervisor and looks at what became of it. */
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { App } from '../app.ts';
@@ -18,7 +18,7 @@ import type { LagMeter } from './lag.ts';
 import { PROBES_FOLDER } from './lay-out.ts';
 import { runPrefix } from './leftovers.ts';
 import type { Arena, RuntimeName, Targets, TurnEnd } from './probe.ts';
-import type { Scratch } from './scratch.ts';
+import { memoryShare, type Scratch } from './scratch.ts';
 import type { Witness } from './witness.ts';
 
 export interface Grounds {
@@ -61,6 +61,12 @@ const say = async ({ app, signal }: Grounds, group: Group, text: string): Promis
 const sayAnew = (grounds: Grounds, group: Group, text: string): Promise<TurnEnd> => {
   grounds.scratch.stores.sessions.startEpoch(group.id, SESSION);
   return say(grounds, group, text);
+};
+
+/** A probe that gives up while a turn is under way leaves its promise behind; an interruption must not end the process by it. */
+const watched = (turn: Promise<TurnEnd>): Promise<TurnEnd> => {
+  turn.catch(() => undefined);
+  return turn;
 };
 
 const PROGRAMS = { bash: 'bash', python: '/usr/bin/python3', node: 'node' } as const;
@@ -138,8 +144,8 @@ export const openArena = (grounds: Grounds, tier: TierName, targets: Targets): O
     controlRequests: () => grounds.witness.controlRequests,
     signal,
     stores: scratch.stores,
-    say: (group, text, how) => (how === 'continued' ? say : sayAnew)(grounds, group, text),
-    script: (group, language, source) => runScript(grounds, group, { language, source }),
+    say: (group, text, how) => watched((how === 'continued' ? say : sayAnew)(grounds, group, text)),
+    script: (group, language, source) => watched(runScript(grounds, group, { language, source })),
     running: (group) => waitRunning(grounds, group),
     inspect: (container) => engine.quick.getContainer(container).inspect(),
     outside: async () => {
@@ -168,6 +174,7 @@ export const targetsOf = (scratch: Scratch, witness: Witness, at: { hostAddress:
     victimChat: victim.id,
     ownFolder: own.folder,
     ownChat: own.id,
+    memoryCeilingMb: Math.round((memoryShare() * totalmem()) / (1024 * 1024)),
     homeDir: scratch.home.dir,
   };
 };

@@ -104,7 +104,7 @@ const runContainer = async (
     await container.wait({ abortSignal: deadline }).catch(() => undefined);
     const output = await container.logs({ stdout: true, stderr: true, follow: false });
     const silent = everyReport(ids, { error: 'its container ended without a word of it' });
-    return new Map([...silent, ...readReports(output.toString('latin1'))]);
+    return new Map([...silent, ...readReports(output.toString('utf8'))]);
   } finally {
     await container.remove({ force: true, v: true });
   }

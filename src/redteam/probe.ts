@@ -126,6 +126,8 @@ export interface Targets {
   readonly victimChat: string;
   readonly ownFolder: string;
   readonly ownChat: string;
+  /** The scratch home's ceiling of a container's memory. */
+  readonly memoryCeilingMb: number;
   /** Absolute host paths, for guesses that a leaked layout would allow. */
   readonly homeDir: string;
 }

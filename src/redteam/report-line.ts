@@ -12,6 +12,7 @@ export const Targets = z.strictObject({
   victimChat: z.string(),
   ownFolder: z.string(),
   ownChat: z.string(),
+  memoryCeilingMb: z.number(),
   homeDir: z.string(),
 });
 

@@ -19,9 +19,12 @@ import { CANARIES, type Canary } from './probe.ts';
 import type { Witness } from './witness.ts';
 
 /** Every turn of a run ends by then: what runs for ever is seen to be ended, and a run ends. */
-export const TURN_MS = 45_000;
+export const TURN_MS = 36_000;
 const PIDS_CEILING = 512;
 const MEMORY_CEILING = 1024 ** 3;
+
+/** As the configuration takes it: not less than a twentieth of the machine's. */
+export const memoryShare = (): number => Math.min(0.75, Math.max(0.05, MEMORY_CEILING / totalmem()));
 
 export type CanaryTexts = Readonly<Record<Canary, string>>;
 
@@ -77,7 +80,7 @@ const configText = ({ config, witness }: ScratchOptions): string => {
     runtime: { docker: config.runtime.docker },
     ceiling: {
       pids: PIDS_CEILING,
-      memoryShare: Math.min(0.75, Math.max(0.05, MEMORY_CEILING / totalmem())),
+      memoryShare: memoryShare(),
       turnMinutes: TURN_MS / 60_000,
     },
     turns: { concurrent: 8 },

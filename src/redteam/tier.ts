@@ -58,6 +58,8 @@ const createConclusions = (run: TierRun) => {
     add: async (probe: InsideProbe | HostProbe, seen: Report): Promise<void> => {
       const conclusion = conclude(run, probe, seen);
       pending.push(conclusion);
+      // Heard by `all`, or not at all where the run ends before it.
+      conclusion.catch(() => undefined);
       if (probe.control.kind !== 'container') await conclusion;
     },
     all: () => Promise.all(pending),
@@ -72,6 +74,7 @@ const tryShared = async (
   probes: readonly InsideProbe[],
 ): Promise<void> => {
   for (const batch of batches(probes, PROBES_PER_TURN)) {
+    arena.signal.throwIfAborted();
     const reports = await runTogether(arena, batch);
     for (const probe of batch) await conclusions.add(probe, reports.get(probe.id) ?? { error: 'it was not tried' });
   }
@@ -83,6 +86,7 @@ const trySingle = async (
   probes: readonly (InsideProbe | HostProbe)[],
 ): Promise<void> => {
   for (const probe of probes) {
+    arena.signal.throwIfAborted();
     const seen = probe.kind === 'host' ? await runHost(arena, probe) : await runInside(arena, probe);
     await conclusions.add(probe, seen);
   }

@@ -2,11 +2,13 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  closeSync,
   existsSync,
   linkSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -16,6 +18,7 @@ import {
   symlinkSync,
   truncateSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -100,6 +103,25 @@ describe('reading beneath a directory', () => {
     writeFileSync(inRoot('x'), '');
     truncateSync(inRoot('x'), 5 * 1024 ** 3);
     expect(await directory.readFile(['x'], 1024)).toMatchObject({ ok: false, reason: 'too-large' });
+  });
+
+  it.each([0, 1, 16_383, 16_384, 16_385, 32_768, 300_000])(
+    'reads all of %d bytes, and no more than are allowed',
+    async (size) => {
+      const content = Buffer.from(Uint8Array.from({ length: size }, (_, at) => at % 251));
+      writeFileSync(inRoot('x'), content);
+      const read = await directory.readFile(['x'], size);
+      expect(read.ok && read.value.equals(content)).toBe(true);
+      if (size > 0) expect(await directory.readFile(['x'], size - 1)).toMatchObject({ ok: false, reason: 'too-large' });
+    },
+  );
+
+  it('refuses a FIFO that somebody writes to, without waiting', async () => {
+    execFileSync('mkfifo', [inRoot('x')]);
+    const both = openSync(inRoot('x'), 'r+');
+    writeSync(both, 'x');
+    expect(await directory.readFile(['x'], 100)).toMatchObject({ ok: false, reason: 'special' });
+    closeSync(both);
   });
 
   it('follows no link on the way', async () => {

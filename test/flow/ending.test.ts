@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { noticeFor } from '../../src/domain/notice.ts';
+import { gatewayCause, noticeFor } from '../../src/domain/notice.ts';
 import { AppError } from '../../src/errors.ts';
 import { endingOfError, endingOfExit, endingOfFailure } from '../../src/flow/ending.ts';
 
@@ -44,6 +44,15 @@ describe('how a turn ends', () => {
     expect(notice).toContain(words);
     expect(notice).toContain('kept');
     expect(notice).not.toContain('internal.example');
+  });
+
+  it.each([
+    [429, true, 'used up what it may use'],
+    [403, false, 'refused here, before any provider'],
+    [429, false, 'refused here, before any provider'],
+    [503, false, 'can’t be put on record'],
+  ])('lays a %i (cap: %s) of the gateway’s own on no provider', (status, isCap, words) => {
+    expect(noticeFor('failed', gatewayCause(status, isCap), 'T')).toContain(words);
   });
 
   it('keeps what was streamed where there was something', () => {

@@ -345,6 +345,19 @@ describe('a ledger that can’t be written', () => {
   });
 });
 
+describe('whose refusal it was last', () => {
+  it('is the gateway’s until the provider itself gives an error', async () => {
+    const { socketPath, session } = await world({
+      answer: (_, response) => sendJson(response, 529, { type: 'error' }),
+    });
+    expect(session.use().refused).toBeNull();
+    await heard(post(socketPath, { body: { ...ASK, model: 'another' } }));
+    expect(session.use().refused).toEqual({ status: 403, cap: null });
+    expect((await heard(post(socketPath))).status).toBe(529);
+    expect(session.use().refused).toBeNull();
+  });
+});
+
 describe('the providers’ own clients', () => {
   it('Anthropic’s takes a cap for its rate limit, and doesn’t come back before the day is over', async () => {
     const { socketPath, session } = await world({ caps: { tokensPerDay: 140 } });

@@ -18,8 +18,8 @@ export const networkSetup: InsideProbe = {
 import socket, struct
 RTM_NEWLINK, NLM_F = 16, 0x605
 info = struct.pack('=HHI', 8, 0, 0)
-name = struct.pack('=HH', 4 + 9, 3) + b'tc-dummy\\0' + b'\\0' * 3
-kind = struct.pack('=HH', 4 + 6, 1) + b'dummy\\0' + b'\\0' * 2
+name = struct.pack('=HH', 4 + 8, 3) + b'tc-veth\\0'
+kind = struct.pack('=HH', 4 + 5, 1) + b'veth\\0' + b'\\0' * 3
 link = struct.pack('=HH', 4 + len(kind), 18) + kind
 body = struct.pack('=BxHiII', 0, 0, 0, 0, 0xffffffff) + name + link
 with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:

@@ -5,10 +5,11 @@ import { held, hostContainer, type InsideProbe, reached } from '../probe.ts';
 
 /** Ways out of this root, to be followed by an absolute path of the host's. */
 const exits = async (): Promise<string[]> => {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).slice(0, 50);
-  const ways = ['/proc/self/root', '/proc/self/cwd/../../../../..', '/proc/1/root', '/proc/1/cwd/../../../../..'];
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).slice(0, 200);
+  const ways = ['/proc/self/root', '/proc/self/cwd/../../../../..'];
   for (const pid of pids) {
     const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => []);
+    ways.push(`/proc/${pid}/root`, `/proc/${pid}/cwd/../../../../../../../..`);
     ways.push(...descriptors.map((one) => `/proc/${pid}/fd/${one}/../../../../../../../..`));
   }
   return ways;

@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 import { EVERY_TIER } from '../../domain/tiers.ts';
 import { held, type InsideProbe, noControl, reached } from '../probe.ts';
 
-/** The scratch home ends every turn after 45 s; ten more for TERM, KILL and a busy machine. */
-const DEADLINE_MS = 55_000;
+/** The scratch home ends every turn after 36 s; ten more for TERM, KILL and a busy machine. */
+const DEADLINE_MS = 46_000;
 
 export const termIgnored: InsideProbe = {
   kind: 'inside',
