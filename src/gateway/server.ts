@@ -160,6 +160,8 @@ const createListener = (session: EgressRoute, provider: Provider, limits: Client
     connectionsCheckingInterval: Math.min(1000, limits.headersMs),
   });
   server.maxConnections = limits.connections;
+  // Their size is the limit. Node leaves those over a number out, and with them how long the body is.
+  server.maxHeadersCount = 0;
   return { server, sockets: guardConnections(server, session, provider) };
 };
 

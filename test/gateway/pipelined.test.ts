@@ -11,7 +11,9 @@ const start = async () => {
   const held = { requests: 0 };
   const port = await startWeb(({ url }, response) => {
     held.requests += 1;
-    response.once('close', () => void (held.requests -= 1));
+    response.once('close', () => {
+      held.requests -= 1;
+    });
     response.write('a piece');
     if (url === '/done') response.end();
   });
