@@ -23,8 +23,8 @@ export interface CredentialForward {
 
 const QUERY_CHARS_MAX = 8192;
 const QUERY = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?[\]|]|%[0-9A-Fa-f]{2})*$/;
-/** Frameworks that let a query or a form say another method than the request line. */
-const METHOD_OVERRIDE = /^_?method$|^x-http-method/i;
+/** Frameworks that let a query say another method than the request line; by the letters of its name alone. */
+const METHOD_OVERRIDE = /^(?:method$|xhttpmethod)/i;
 
 const PASSED_ON: readonly string[] = [
   'accept',
@@ -50,10 +50,16 @@ const headerText = ({ headers }: RequestHead, name: string): string => {
   return typeof value === 'string' ? value : (value ?? []).join(', ');
 };
 
+/** Frameworks split at `;`, too, skip spaces and brackets, take a dot for `_`, and end a name at a NUL. */
+const lettersOfNames = (query: string): string[] =>
+  [...new URLSearchParams(query.replaceAll(';', '&')).keys()].map((name) =>
+    (name.split('\0')[0] ?? '').replace(/[^a-z]/gi, ''),
+  );
+
 const queryProblem = (query: string): Refusal | undefined => {
   if (query.length > QUERY_CHARS_MAX) return refusal(414, `the query is longer than ${QUERY_CHARS_MAX} characters`);
   if (!QUERY.test(query)) return refusal(400, 'the query has characters that no query here has');
-  const overrides = [...new URLSearchParams(query).keys()].some((name) => METHOD_OVERRIDE.test(name));
+  const overrides = lettersOfNames(query).some((letters) => METHOD_OVERRIDE.test(letters));
   return overrides ? refusal(403, 'the query may not name another method') : undefined;
 };
 

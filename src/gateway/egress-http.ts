@@ -81,6 +81,9 @@ const begin = (answer: IncomingMessage, response: ServerResponse): void => {
   response.writeHead(statusCode, endToEnd(rawHeaders));
 };
 
+/** Counted on the wire: interim answers, trailers and what stands between chunks are bytes of the turn like any other. */
+const COUNTED: Meter = { take: () => true, isSpent: () => false };
+
 const spend = (socket: Socket, carried: Carried): void => {
   carried.cut = 'the bytes of this turn are used up';
   socket.destroy();
@@ -88,10 +91,9 @@ const spend = (socket: Socket, carried: Carried): void => {
 
 /** The answer as it comes; settles when the client's side is closed. */
 const relay = async (answer: IncomingMessage, exchange: HttpExchange, carried: Carried): Promise<void> => {
-  const { response, meter, socket } = exchange;
+  const { response } = exchange;
   begin(answer, response);
-  const onSpent = (): void => spend(socket, carried);
-  flow({ from: answer, to: response, meter, carried, way: 'down', onSpent });
+  flow({ from: answer, to: response, meter: COUNTED, carried, way: 'down', onSpent: () => undefined });
   response.flushHeaders();
   answer.once('close', () => {
     if (answer.complete) return;
@@ -114,9 +116,9 @@ const answerTo = (outgoing: ClientRequest, signal: AbortSignal): Promise<Incomin
 
 const failure = (status: number, reason: string): EgressRefusal => ({ allow: false, status, reason });
 
-/** The bodies were counted as they passed; what there was besides them is known only now. */
-const countHeads = ({ socket, meter }: HttpExchange, carried: Carried): void => {
-  meter.take(Math.max(0, socket.bytesWritten - carried.up) + Math.max(0, socket.bytesRead - carried.down));
+/** The request's body was counted as it passed; what there was besides it, a head and the frame, is known only now. */
+const countHead = ({ socket, meter }: HttpExchange, carried: Carried): void => {
+  meter.take(Math.max(0, socket.bytesWritten - carried.up));
   carried.up = socket.bytesWritten;
   carried.down = socket.bytesRead;
 };
@@ -129,6 +131,9 @@ export const exchangeHttp = async (exchange: HttpExchange, carried: Carried): Pr
   const onSpent = (): void => spend(socket, carried);
   socket.setTimeout(timeouts.idleMs, () => socket.destroy());
   flow({ from: request, to: outgoing, meter, carried, way: 'up', onSpent });
+  outgoing.once('socket', () => {
+    socket.on('data', ({ length }) => void (meter.take(length) || onSpent()));
+  });
   const late = AbortSignal.timeout(timeouts.headersMs);
   const onAbort = (): void => void socket.destroy();
   signal.addEventListener('abort', onAbort, { once: true });
@@ -144,6 +149,6 @@ export const exchangeHttp = async (exchange: HttpExchange, carried: Carried): Pr
   } finally {
     signal.removeEventListener('abort', onAbort);
     socket.destroy();
-    countHeads(exchange, carried);
+    countHead(exchange, carried);
   }
 };

@@ -14,6 +14,7 @@ import { errorBody, rawAnswer } from './answer.ts';
 import { type Budget, createBudget, type SpendLedger } from './budget.ts';
 import { createEgress, type EgressOptions } from './egress.ts';
 import type { Gateway, GatewayGrant, GatewaySession } from './gateway.ts';
+import { createPipelining } from './pipelining.ts';
 import type { Provider } from './providers.ts';
 import { rehearsalUpstream } from './rehearsal.ts';
 import { ANSWER_BYTES_MAX } from './relay.ts';
@@ -131,7 +132,15 @@ const guardConnections = (server: Server, session: EgressRoute, provider: Provid
     socket.on('error', () => socket.destroy());
     socket.once('close', () => sockets.delete(socket));
   });
-  server.on('connect', (request, socket, head) => void session.tunnel({ request, socket, head }));
+  const pipelining = createPipelining(session.noteRefusal);
+  server.on('request', (request, response) => {
+    if (pipelining.isRefused(request.socket)) return;
+    pipelining.note(request.socket, response);
+    void session.handle(request, response);
+  });
+  server.on('connect', (request, socket, head) => {
+    if (!pipelining.isRefused(socket)) void session.tunnel({ request, socket, head });
+  });
   server.on('upgrade', (_request, socket: Socket) => refuse(socket, 403, 'this gateway upgrades no connection'));
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     const [status, phrase] = PHRASES[error.code ?? ''] ?? [400, 'Bad Request'];
@@ -143,17 +152,16 @@ const guardConnections = (server: Server, session: EgressRoute, provider: Provid
 };
 
 const createListener = (session: EgressRoute, provider: Provider, limits: ClientLimits): Listening => {
-  const server = createServer(
-    {
-      maxHeaderSize: limits.headerBytes,
-      headersTimeout: limits.headersMs,
-      requestTimeout: limits.requestMs,
-      keepAliveTimeout: limits.keepAliveMs,
-      connectionsCheckingInterval: Math.min(1000, limits.headersMs),
-    },
-    (request, response) => void session.handle(request, response),
-  );
+  const server = createServer({
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: limits.headersMs,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    connectionsCheckingInterval: Math.min(1000, limits.headersMs),
+  });
   server.maxConnections = limits.connections;
+  // Their size is the limit. Node leaves those over a number out, and with them how long the body is.
+  server.maxHeadersCount = 0;
   return { server, sockets: guardConnections(server, session, provider) };
 };
 

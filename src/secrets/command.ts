@@ -81,7 +81,10 @@ export const readCommand = async (name: string, { command, timeoutSeconds }: Sec
   // A grandchild may hold the output open for ever: its end is not waited for.
   const result = await Promise.race([running, late(timeoutSeconds * 1000, over.signal)]);
   over.abort();
-  if (result === 'late' || result.isMaxBuffer) killGroup(running.pid);
+  // Also after a good end: what it left in the background has nothing to do here.
+  killGroup(running.pid);
+  // A process that has left the group may hold the other end; it must not hold this process.
+  running.stdout.destroy();
   if (result === 'late') throw commandError(name, command, `did not end within ${timeoutSeconds} s and was stopped`);
   const problem = endProblem(result);
   if (problem !== null) throw commandError(name, command, problem);

@@ -132,14 +132,18 @@ describe('a credential route', () => {
 
   const SCOPED = { route: 'pathPrefixes: [/repos/x, /gists/], methods: [GET, POST]' };
 
-  it.each(['/repos/x', '/repos/x/', '/repos/x/y/z?q=..%2f', '/gists/1', '/repos/x/%20a%C3%A9'])(
-    'lets %s through: it is beneath a prefix',
-    async (path) => {
-      const { upstream, socketPath } = await start(ok, SCOPED);
-      expect((await ask(socketPath, { path: `/cred/api${path}` })).status).toBe(200);
-      expect(upstream.received[0]?.url).toBe(path);
-    },
-  );
+  it.each([
+    '/repos/x',
+    '/repos/x/',
+    '/repos/x/y/z?q=..%2f',
+    '/repos/x?methods=a&my_method=b&q=_method',
+    '/gists/1',
+    '/repos/x/%20a%C3%A9',
+  ])('lets %s through: it is beneath a prefix', async (path) => {
+    const { upstream, socketPath } = await start(ok, SCOPED);
+    expect((await ask(socketPath, { path: `/cred/api${path}` })).status).toBe(200);
+    expect(upstream.received[0]?.url).toBe(path);
+  });
 
   it.each([
     ['/cred/api/repos/xy', 403],
@@ -169,6 +173,12 @@ describe('a credential route', () => {
     ['/cred/api/%72epos/x', 400],
     ['/cred/api/repos/x?_method=DELETE', 403],
     ['/cred/api/repos/x?%5fmethod=DELETE', 403],
+    ['/cred/api/repos/x?a=b;_method=DELETE', 403],
+    ['/cred/api/repos/x?a=b&+_method=DELETE', 403],
+    ['/cred/api/repos/x?[_method]=DELETE', 403],
+    ['/cred/api/repos/x?.method=DELETE', 403],
+    ['/cred/api/repos/x?_method%00x=DELETE', 403],
+    ['/cred/api/repos/x?X_HTTP_Method_Override=DELETE', 403],
     ['/cred/api/repos/x?a=%zz', 400],
     ['/cred/API/repos/x', 403],
     ['/cred/api2/repos/x', 403],

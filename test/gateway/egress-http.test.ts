@@ -121,6 +121,16 @@ describe('a request in absolute form', () => {
     },
   );
 
+  it('has all of its headers, so that a body is never taken for another request', async () => {
+    const got: string[] = [];
+    const port = await startHost((socket) => void socket.on('data', (chunk) => got.push(chunk.toString())));
+    const { socketPath } = await startEgress({ names: NAMES, hosts: { [`${PUBLIC}:80`]: port } });
+    const head = ['GET http://example.org/ HTTP/1.1', 'Host: example.org', ...Array<string>(1100).fill('a: b')];
+    void sendRaw(socketPath, [...head, 'Transfer-Encoding: chunked', '', '4', 'body', '0', '', ''].join('\r\n'));
+    await expect.poll(() => got.join('')).toMatch(/\r\n\r\n4\r\nbody\r\n0\r\n\r\n$/);
+    expect(got.join('')).toContain('Transfer-Encoding: chunked\r\n');
+  });
+
   it('of HEAD has an answer without a body', async () => {
     const { socketPath } = await web((_, response) => void response.setHeader('content-length', 5).end());
     const { answer, text } = await send(socketPath, 'http://example.org/', { method: 'HEAD' });
@@ -319,12 +329,39 @@ describe('hosts that', () => {
       socket.on('data', () => socket.write(one('mine') + one('poison')));
     });
     const { socketPath } = await startEgress({ names: NAMES, hosts: { [`${PUBLIC}:80`]: port } });
-    const { socket } = await ask(socketPath, 'GET http://example.org/ HTTP/1.1\r\nHost: example.org\r\n\r\n'.repeat(2));
+    const request = 'GET http://example.org/ HTTP/1.1\r\nHost: example.org\r\n\r\n';
+    const { socket } = await ask(socketPath, request);
     const all = readAll(socket);
+    await delay(200);
+    socket.write(request);
     await delay(200);
     socket.destroy();
     expect(await all).not.toContain('poison');
   });
+});
+
+it.each([
+  ['interim answers', '', 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(1000)],
+  [
+    'what stands between the pieces of a body',
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
+    `1;x=${'y'.repeat(4000)}\r\nz\r\n`.repeat(20),
+  ],
+])('%s without end are cut off at the bytes of a turn', async (_, first, again) => {
+  const port = await startHost((socket) => {
+    const more = (): void => {
+      while (socket.writable && socket.write(again));
+    };
+    socket.once('data', () => socket.write(first, more)).on('drain', more);
+  });
+  const { socketPath, lines } = await startEgress({
+    names: NAMES,
+    hosts: { [`${PUBLIC}:80`]: port },
+    egress: { bytesPerTurn: 100_000 },
+  });
+  void sendRaw(socketPath, 'GET http://example.org/ HTTP/1.1\r\nHost: example.org\r\n\r\n');
+  await expect.poll(lines).toMatchObject([{ reason: 'the bytes of this turn are used up' }]);
+  expect(lines()[0]?.down).toBeLessThan(1_000_000);
 });
 
 it('requests with large heads use up the bytes of a turn, too', async () => {

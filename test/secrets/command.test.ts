@@ -8,6 +8,11 @@ import { temporaryDirectory } from '../gateway/setup.ts';
 const run = (command: string[], timeoutSeconds = 5) => readCommand('KEY', { command, timeoutSeconds });
 const shell = (script: string, timeoutSeconds?: number) => run(['sh', '-c', script], timeoutSeconds);
 
+const isAlive = async (pid: string): Promise<boolean> => {
+  if (!existsSync(`/proc/${pid}/stat`)) return false;
+  return !/\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8'));
+};
+
 describe('a secret’s command', () => {
   it.each([
     ['printf value1', 'value1'],
@@ -58,10 +63,20 @@ describe('a secret’s command', () => {
       'did not end within 0.5 s and was stopped',
     );
     const pid = (await readFile(place, 'utf8')).trim();
-    const isAlive = async (): Promise<boolean> => {
-      if (!existsSync(`/proc/${pid}/stat`)) return false;
-      return !/\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8'));
-    };
-    await expect.poll(isAlive).toBe(false);
+    await expect.poll(() => isAlive(pid)).toBe(false);
+  });
+
+  it('that gives its secret leaves none of its group behind', async () => {
+    const pid = await shell('sleep 600 >/dev/null 2>&1 & echo $!');
+    await expect.poll(() => isAlive(pid)).toBe(false);
+  });
+
+  it('whose output a process of another group holds is let go', async () => {
+    const place = join(await temporaryDirectory(), 'pid');
+    const script = `setsid sh -c 'echo $$ > ${place}; while echo more; do sleep 0.1; done' & echo topsecret`;
+    await expect(shell(script, 0.5)).rejects.toThrow('did not end within 0.5 s and was stopped');
+    const pid = (await readFile(place, 'utf8')).trim();
+    // It hears of the closed pipe at its next word.
+    await expect.poll(() => isAlive(pid), { timeout: 5_000 }).toBe(false);
   });
 });
