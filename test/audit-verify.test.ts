@@ -257,6 +257,24 @@ describe('a trail', () => {
       what: expect.stringContaining('noted'),
     });
   });
+
+  it('is compared with it also behind a forged acknowledgement, or one that came after the line was rewritten', () => {
+    const file = trailOf(10);
+    const noted = { seq: 7, hash: JSON.parse(linesOf(file)[6] ?? '').hash };
+    put(file, forge(10));
+    acknowledge(trailFiles(file), 'forged', AT);
+    write(file, 1);
+    expect(judge(file).ok).toBe(true);
+    expect(judgeTrail(trailFiles(file), [noted]).ok).toBe(false);
+    rmSync(join(dirname(file), 'audit'), { recursive: true });
+    const body = `"at":"${AT}","kind":"audit-acknowledged","earlier":"${'0'.repeat(64)}","why":"x","n":1`;
+    const { line, link } = seal({ seq: 20, hash: '0'.repeat(64) }, body, sha256);
+    put(file, [line.trimEnd()]);
+    mkdirSync(join(dirname(file), 'audit'));
+    writeFileSync(headOf(file), `${String(link.seq).padStart(15, '0')} ${link.hash}\n`);
+    expect(judge(file).ok).toBe(true);
+    expect(judgeTrail(trailFiles(file), [noted]).flaws).toMatchObject([{ what: expect.stringContaining('number 7') }]);
+  });
 });
 
 describe('the head', () => {
@@ -292,6 +310,13 @@ describe('the full files', () => {
     const file = trailOf(20, 1000);
     rmSync(pathOf(file, fullOf(file)[1]));
     expect(named(file)).toEqual([expect.stringMatching(/^audit-000003\.jsonl:1: lines number \d+–\d+ are missing/)]);
+  });
+
+  it('are named where one is empty, which the supervisor doesn’t go on behind either', () => {
+    const file = trailOf(10, 600);
+    writeFileSync(join(dirname(file), 'audit', 'audit-000999.jsonl'), '');
+    expect(openAudit(file, CLOCK).trouble()).toMatch(/audit-000999/);
+    expect(named(file)).toEqual([expect.stringMatching(/^audit-000999.jsonl:null: it has no line/)]);
   });
 
   it('are named where two have changed places, or one is no file', () => {

@@ -263,6 +263,26 @@ describe.each(FAULTS)('a file that was %s while it is written', (_title, harm) =
   });
 });
 
+describe('a full file that was changed', () => {
+  it('and mended in place is taken up again by the process that refused', () => {
+    const file = trailOf(10, 600);
+    const last = join(
+      directoryOf(file),
+      readdirSync(directoryOf(file))
+        .filter((name) => /jsonl$/.test(name))
+        .sort()
+        .at(-1) ?? '',
+    );
+    const whole = readFileSync(last);
+    truncateSync(last, whole.length - 20);
+    const audit = openAudit(file, CLOCK);
+    expect(audit.trouble()).toMatch(/its last line was changed or cut/);
+    writeFileSync(last, whole);
+    expect(audit.trouble()).toBeNull();
+    audit.close();
+  });
+});
+
 describe('a full disk', () => {
   let disk = '';
   beforeAll(() => {
@@ -270,6 +290,20 @@ describe('a full disk', () => {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk]);
   });
   afterAll(() => execFileSync('umount', ['-l', disk]));
+
+  it('that is full before the trail begins leaves no half of a head behind', () => {
+    const file = join(disk, 'new', 'audit.jsonl');
+    mkdirSync(dirname(file));
+    execFileSync('sh', ['-c', `cat /dev/zero > ${disk}/ballast || true`], { stdio: 'ignore' });
+    const audit = openAudit(file, CLOCK);
+    expect(audit.trouble()).toMatch(/ENOSPC/);
+    rmSync(`${disk}/ballast`);
+    expect(audit.trouble()).toBeNull();
+    audit.record({ kind: 'egress', n: 1 });
+    audit.close();
+    expect(judgeTrail(trailFiles(file))).toMatchObject({ ok: true, lines: 2 });
+    rmSync(dirname(file), { recursive: true });
+  });
 
   it('refuses events without leaving half of one, and takes them once there is room', () => {
     const file = join(disk, 'data', 'audit.jsonl');

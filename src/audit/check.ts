@@ -48,6 +48,7 @@ const readFull = (verifier: Verifier, path: string): void => {
   try {
     const torn = readInto(verifier, path);
     if (torn !== null) verifier.flaw('the last line is not whole: it was cut');
+    if (statOf(path)?.size === 0) verifier.flaw('it has no line: they were cut off, or it was added');
   } catch (thrown) {
     verifier.flaw(toAppError(thrown).message);
     verifier.endFile(UNREADABLE);
@@ -85,7 +86,7 @@ const headFor = (files: TrailFiles, verifier: Verifier): Link | null => {
 export const judgeTrail = (files: TrailFiles, noted: readonly Link[] = []): Judged => {
   const verifier = new Verifier({ digest: sha256, after: GENESIS, isWhole: true });
   const head = headFor(files, verifier);
-  verifier.expect([...(head === null ? [] : [head]), ...noted]);
+  verifier.expect(head === null ? [] : [head], noted);
   const before = fullFiles(files);
   for (const name of before) readFull(verifier, join(files.directory, name));
   const torn = readCurrent(verifier, files.file);

@@ -16,6 +16,7 @@ import {
   readdirSync,
   readFileSync,
   readSync,
+  renameSync,
   type Stats,
   writeSync,
 } from 'node:fs';
@@ -99,9 +100,9 @@ export const makeDirectory = ({ directory }: TrailFiles): void => {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
 };
 
-/** Changes whenever somebody touches the trail. */
+/** Changes whenever somebody touches what the opening reads: the last full file may be mended in its place. */
 export const fingerprintOf = (files: TrailFiles): string =>
-  [files.file, files.head, files.directory]
+  [files.file, files.head, files.directory, join(files.directory, fullFiles(files).at(-1) ?? '')]
     .map((path) => statOf(path))
     .map((found) => found && [found.dev, found.ino, found.size, found.mtimeMs, found.ctimeMs].join())
     .join(';');
@@ -160,15 +161,17 @@ export const writeHead = (descriptor: number, link: Link): void => {
 
 export const openHead = ({ head }: TrailFiles): number => openRegular(head, O_RDWR | O_CREAT);
 
-/** For good, also across a loss of power. */
+/** For good, also across a loss of power; whole or not at all where the disk is full or the process dies. */
 export const settleHead = (files: TrailFiles, link: Link): void => {
-  const descriptor = openHead(files);
+  const beside = `${files.head}.new`;
+  const descriptor = openRegular(beside, O_RDWR | O_CREAT);
   try {
-    ftruncateSync(descriptor, headText(link).length);
+    ftruncateSync(descriptor, 0);
     writeHead(descriptor, link);
     fdatasyncSync(descriptor);
   } finally {
     closeSync(descriptor);
   }
+  renameSync(beside, files.head);
   syncDirectory(files.directory);
 };

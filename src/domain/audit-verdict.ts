@@ -81,10 +81,14 @@ const misplaced = ({ link, prev }: ReadLine, last: Link, isDoubtful: boolean): s
   return `${span(last.seq + (isDoubtful ? 2 : 1), link.seq - 1)} missing before number ${link.seq}: removed or moved`;
 };
 
+const nameOf = ({ seq, hash }: Link): string => `${seq}:${hash}`;
+
 export class Verifier {
   readonly #digest: Digest;
   readonly #isWhole: boolean;
   #anchors: readonly Link[] = [];
+  /** Of those that the operator has noted: what hasn't been met yet. */
+  readonly #noted = new Map<string, Link>();
   readonly #state: State;
 
   constructor({ digest, after, isWhole }: VerifierOptions) {
@@ -105,9 +109,13 @@ export class Verifier {
     };
   }
 
-  /** Lines that have to be there, known from outside of the trail. */
-  expect(anchors: readonly Link[]): void {
-    this.#anchors = anchors;
+  /**
+   * Lines that have to be there, known from outside of the trail. No acknowledgement stands in for one of `noted`: who
+   * rewrites a trail can write one too.
+   */
+  expect(head: readonly Link[], noted: readonly Link[] = []): void {
+    this.#anchors = [...head, ...noted];
+    for (const link of noted) this.#noted.set(nameOf(link), link);
   }
 
   beginFile(file: string): void {
@@ -153,6 +161,7 @@ export class Verifier {
 
   #takeTrue(read: ReadLine, text: string): void {
     const { line, last, isDoubtful } = this.#state;
+    this.#noted.delete(nameOf(read.link));
     const mayRestart = line === 1 && read.link.seq > last.seq;
     const restart = mayRestart ? restartOf(text, read) : null;
     if (restart !== null) this.#restart(restart);
@@ -208,5 +217,8 @@ export class Verifier {
     const noted = Math.max(0, ...this.#anchors.map(({ seq }) => seq));
     const { seq } = last;
     if (seq < noted) this.flaw(`${span(seq + 1, noted)} missing at the end: cut off`, line === 0 ? null : line);
+    for (const unmet of this.#noted.values())
+      if (unmet.seq <= seq)
+        this.flaw(`number ${unmet.seq} as it was noted down outside of the trail is in no file of it`);
   }
 }

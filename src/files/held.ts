@@ -36,11 +36,20 @@ const writtenBy = (pid: string): number => {
   return Number(/^write_bytes: (\d+)$/m.exec(text)?.[1] ?? 0);
 };
 
-const linksOf = (pid: string): string[] =>
-  ['fd', 'map_files'].flatMap((kind) => {
-    const directory = `/proc/${pid}/${kind}`;
-    return orNothing(() => readdirSync(directory), []).map((name) => `${directory}/${name}`);
-  });
+const entriesOf = (directory: string): string[] => orNothing(() => readdirSync(directory), []);
+
+const linksIn = (directory: string): string[] => entriesOf(directory).map((name) => `${directory}/${name}`);
+
+/**
+ * Directory by directory. A thread may have descriptors of its own, and the first one may be gone, with its view of what
+ * all of them have in common.
+ */
+function* linksOf(pid: string): Generator<string[]> {
+  const threads = entriesOf(`/proc/${pid}/task`);
+  for (const thread of threads) yield linksIn(`/proc/${thread}/fd`);
+  const mapped = threads.find((thread) => entriesOf(`/proc/${thread}/map_files`).length > 0);
+  if (mapped !== undefined) yield linksIn(`/proc/${mapped}/map_files`);
+}
 
 interface Tally {
   readonly seen: Set<string>;
@@ -58,8 +67,8 @@ const countLink = (tally: Tally, link: string): void => {
   tally.bytes += stats.blocks * BLOCK_BYTES;
 };
 
-function* countLinks(tally: Tally, pid: string): Generator<void> {
-  for (const [at, link] of linksOf(pid).entries()) {
+function* countLinks(tally: Tally, links: readonly string[]): Generator<void> {
+  for (const [at, link] of links.entries()) {
     countLink(tally, link);
     if (at % LINKS_PER_SLICE === 0) yield;
   }
@@ -72,7 +81,7 @@ export function* measureHeld(container: string): Generator<void, Held> {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   for (const pid of pids.filter((one) => isOf(one, container))) {
     written += writtenBy(pid);
-    yield* countLinks(tally, pid);
+    for (const links of linksOf(pid)) yield* countLinks(tally, links);
   }
   return { bytes: tally.bytes, files: tally.seen.size, written };
 }

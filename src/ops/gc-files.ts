@@ -5,8 +5,10 @@
 import type { Stats } from 'node:fs';
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setImmediate as giveWay } from 'node:timers/promises';
 import type { RetentionConfig } from '../domain/retention-config.ts';
 import { isErrno } from '../errors.ts';
+import { measureTree } from '../files/measure.ts';
 import { removeTree } from '../files/tree.ts';
 import type { Home } from '../home.ts';
 import type { Collected, Collector } from './gc.ts';
@@ -42,11 +44,15 @@ const entriesOf = async (directory: string): Promise<Entry[]> => {
   return found;
 };
 
+/** Strangers make trees that no path leads to the bottom of, and wide ones: others get their turn in between. */
 const bytesOf = async ({ path, stats }: Entry): Promise<number> => {
   const own = stats.blocks * BLOCK_BYTES;
   if (!stats.isDirectory()) return own;
-  const within = await Promise.all((await entriesOf(path)).map(bytesOf));
-  return within.reduce((sum, bytes) => sum + bytes, own);
+  const walk = measureTree(path, { bytes: null, files: null }, stats.uid);
+  for (let step = walk.next(); ; step = walk.next()) {
+    if (step.done === true) return own + step.value.bytes;
+    await giveWay();
+  }
 };
 
 interface Expired {

@@ -63,6 +63,17 @@ describe('clearing away files', () => {
     expect(counts(await collect(home, 400))).toEqual({});
   });
 
+  it('takes trees that are deeper than any path', async () => {
+    const home = await temporaryHome();
+    await mkdir(join(home.trash, 'turn'), { recursive: true });
+    const dig = 'import os\nfor i in range(60): os.mkdir("d" * 100); os.chdir("d" * 100)\nopen("f", "w").write("x" * 100000)';
+    await execa('python3', ['-c', dig], { cwd: join(home.trash, 'turn') });
+    const dry = await collect(home, 1, { dryRun: true });
+    expect(dry.failed).toEqual([]);
+    expect(dry.kinds.find(({ kind }) => kind === 'trash')?.bytes).toBeGreaterThan(100_000);
+    expect(counts(await collect(home, 1))).toEqual({ trash: [1, 1] });
+  });
+
   it('leaves what is younger, whatever date its content brought along', async () => {
     const home = await temporaryHome();
     const file = await put(join(home.quarantine, 'bad'));

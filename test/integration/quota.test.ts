@@ -132,6 +132,23 @@ time.sleep(60)'; echo survived`;
     expect(done.reason).toBe('disk');
     expect(excesses().at(-1)?.place).toContain('deleted');
   });
+
+  it('into files that it has deleted, by a thread that has outlived its process’s first one, is ended', async () => {
+    const hide = `cd /workspace/group/flood && python3 -c '
+import ctypes, os, threading, time
+def fill():
+  time.sleep(1)
+  held = []
+  for i in range(10):
+    file = open("f%d" % i, "wb"); os.unlink("f%d" % i); held.append(file)
+    for j in range(30): file.write(bytes(2**20))
+  time.sleep(20)
+threading.Thread(target=fill).start()
+ctypes.CDLL(None).syscall(60, 0)'; echo survived`;
+    const { done } = await flood('friends', hide);
+    expect(done.reason).toBe('disk');
+    expect(excesses().at(-1)?.place).toContain('deleted');
+  });
 });
 
 describe('a turn within its quota', () => {
