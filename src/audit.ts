@@ -1,13 +1,15 @@
 /**
- * The audit trail: one JSON object per line, each sealed to the line before it, on disk when `record` returns, so that
- * an event is on record before what it allows goes on. A trail that is broken or can't be written refuses every event,
+ * The audit trail: one JSON object per line, each sealed to the line before it. It is in the file when `record`
+ * returns; one that allows something is on disk as well, before what it allows goes on. A trail that is broken or can't be written refuses every event,
  * and takes them again once it is mended; that it did is on record then.
  */
 
+import { append, isFull, settleSoon, type Tail } from './audit/append.ts';
 import { fingerprintOf, sha256, type TrailFiles, trailFiles } from './audit/files.ts';
 import { type AuditEvent, boundedBody } from './audit/line.ts';
-import { append, checkPlace, closeTail, isFull, type Opened, openTail, rotate, type Tail } from './audit/tail.ts';
+import { checkPlace, closeTail, type Opened, openTail, rotate } from './audit/tail.ts';
 import { type Link, seal } from './domain/audit-chain.ts';
+import { isTelling } from './domain/audit-kinds.ts';
 import { AppError } from './errors.ts';
 
 export { AUDIT_LINE_BYTES_MAX, type AuditEvent, type AuditValue } from './audit/line.ts';
@@ -23,6 +25,8 @@ export interface Audit {
 
 /** A file is closed, and the next one begun, before it grows beyond this. */
 const ROTATE_BYTES = 16 * 1024 * 1024;
+/** A line that only tells is on disk this long after it was written, with all that came meanwhile. */
+const SETTLE_MS = 50;
 
 /** Since when events are refused, how many were, and why. */
 interface Trouble {
@@ -40,6 +44,7 @@ interface State {
   broken: { readonly fingerprint: string; readonly why: AppError } | null;
   /** Still to be recorded. */
   readonly notes: AuditEvent[];
+  settling: NodeJS.Timeout | null;
   closed: boolean;
 }
 
@@ -61,16 +66,38 @@ const troubleOf = (file: string, thrown: unknown): AppError => {
   });
 };
 
-const drop = ({ state }: Context): void => {
-  if (state.tail !== null) closeTail(state.tail);
+/** A disk that refuses the last lines is trouble; whoever finds the trail next hears of it. */
+const drop = ({ files, now, state }: Context): void => {
+  const { tail } = state;
   state.tail = null;
+  if (tail === null) return;
+  try {
+    closeTail(tail);
+  } catch (thrown) {
+    state.trouble ??= { since: now(), refused: 0, why: troubleOf(files.file, thrown) };
+  }
 };
 
 const write = ({ files, rotateBytes, now, state }: Context, tail: Tail, event: AuditEvent): void => {
   const sealed = seal(tail.link, boundedBody(event, now()), sha256);
   if (isFull(tail, sealed, rotateBytes)) rotate(files, tail);
-  append(tail, sealed);
+  append(tail, sealed, !isTelling(event.kind));
   state.known = tail.link;
+};
+
+/** Off the loop, and one for many lines. */
+const settleLater = (context: Context): void => {
+  const { files, state, now } = context;
+  if (state.settling !== null) return;
+  state.settling = setTimeout(() => {
+    const { tail } = state;
+    state.settling = null;
+    if (tail === null) return;
+    settleSoon(tail).catch((thrown: unknown) => {
+      if (state.tail === tail) drop(context);
+      state.trouble ??= { since: now(), refused: 0, why: troubleOf(files.file, thrown) };
+    });
+  }, SETTLE_MS).unref();
 };
 
 const notesOf = ({ adopted, torn }: Opened): AuditEvent[] => [
@@ -140,6 +167,7 @@ const recordIn = (context: Context, event: AuditEvent): void => {
   if (state.closed) throw new AppError({ code: 'audit', message: `the audit trail ${files.file} is closed` });
   try {
     attempt(context, (tail) => write(context, tail, event));
+    if (isTelling(event.kind)) settleLater(context);
   } catch (thrown) {
     if (state.trouble !== null) state.trouble.refused += 1;
     throw thrown;
@@ -163,7 +191,15 @@ const troubleIn = (context: Context): string | null => {
  */
 export const openAudit = (file: string, clock: () => number, rotateBytes = ROTATE_BYTES): Audit => {
   const now = (): string => new Date(clock()).toISOString();
-  const state: State = { tail: null, known: null, trouble: null, broken: null, notes: [], closed: false };
+  const state: State = {
+    tail: null,
+    known: null,
+    trouble: null,
+    broken: null,
+    notes: [],
+    settling: null,
+    closed: false,
+  };
   const context: Context = { files: trailFiles(file), now, rotateBytes, state };
   troubleIn(context);
   return {

@@ -44,6 +44,49 @@ const trailOf = (count: number, rotateBytes?: number): string => {
   return file;
 };
 
+describe('a line that only tells', () => {
+  const headOf = (file: string) => readFileSync(join(directoryOf(file), 'head'), 'utf8');
+
+  it('is in the file at once, and settled soon after with all that came meanwhile', async () => {
+    const file = newFile();
+    const audit = openAudit(file, CLOCK);
+    audit.record({ kind: 'turn-started' });
+    for (let n = 0; n < 20; n += 1) audit.record({ kind: 'ipc-link', n });
+    expect(linesOf(file)).toHaveLength(21);
+    expect(headOf(file)).toMatch(/^0*1 /);
+    await expect.poll(() => headOf(file)).toMatch(/^0*21 /);
+    audit.close();
+  });
+
+  it('is settled by the next line that allows something', () => {
+    const file = newFile();
+    const audit = openAudit(file, CLOCK);
+    audit.record({ kind: 'request-refused' });
+    audit.record({ kind: 'egress-open' });
+    expect(headOf(file)).toMatch(/^0*2 /);
+    audit.close();
+  });
+
+  it('is settled when the trail is closed or its file is full', () => {
+    const file = newFile();
+    const audit = openAudit(file, CLOCK, 1000);
+    for (let n = 1; n <= 10; n += 1) audit.record({ kind: 'egress', n });
+    expect(Number(headOf(file).split(' ')[0])).toBeGreaterThan(4);
+    audit.close();
+    expect(headOf(file)).toMatch(/^0*10 /);
+  });
+
+  it('survives a process that dies before it is settled', () => {
+    const file = newFile();
+    openAudit(file, CLOCK).record({ kind: 'egress' });
+    const next = openAudit(file, CLOCK);
+    expect(next.trouble()).toBeNull();
+    next.record({ kind: 'turn-started' });
+    expect(kindsOf(file)).toEqual(['egress', 'turn-started']);
+    next.close();
+  });
+});
+
 describe('a line', () => {
   it('is in the file when record returns, readable by the owner alone', () => {
     const file = newFile();

@@ -6,6 +6,7 @@
 import { closeSync, constants, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { sealRestart } from '../domain/audit-chain.ts';
+import { append } from './append.ts';
 import { judgeTrail } from './check.ts';
 import {
   makeDirectory,
@@ -19,7 +20,6 @@ import {
   type TrailFiles,
 } from './files.ts';
 import { boundedBody } from './line.ts';
-import { append } from './tail.ts';
 
 const { O_APPEND, O_CREAT, O_EXCL, O_RDWR } = constants;
 
@@ -59,7 +59,7 @@ export const acknowledge = (files: TrailFiles, why: string, at: string): Acknowl
   const descriptor = openRegular(files.file, O_RDWR | O_APPEND | O_CREAT | O_EXCL);
   const headDescriptor = openHead(files);
   try {
-    append({ descriptor, headDescriptor, size: 0, link: sealed.link }, sealed);
+    append({ descriptor, headDescriptor, size: 0, link: sealed.link, settled: 0, closed: false }, sealed, true);
   } finally {
     closeSync(descriptor);
     closeSync(headDescriptor);

@@ -1,20 +1,12 @@
 /**
  * The end of the trail, open for the next line. Invariants: nothing is appended to a trail whose file is not what was
- * left there; a full file is closed whole and the next one is chained to it; what can't be written whole is taken back.
+ * left there; a full file is closed whole and the next one is chained to it.
  */
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  fdatasyncSync,
-  fstatSync,
-  ftruncateSync,
-  renameSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, fchmodSync, fdatasyncSync, fstatSync, ftruncateSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { GENESIS, type Link, readLine, type SealedLine } from '../domain/audit-chain.ts';
+import { GENESIS, type Link, readLine } from '../domain/audit-chain.ts';
 import { AppError } from '../errors.ts';
+import { settle, type Tail } from './append.ts';
 import { beginsAnew, firstLine, type Judged, judgeCurrent, lastLinkOf, type Torn } from './check.ts';
 import {
   fullFiles,
@@ -28,18 +20,9 @@ import {
   statOf,
   syncDirectory,
   type TrailFiles,
-  writeHead,
 } from './files.ts';
 
 const { O_APPEND, O_CREAT, O_EXCL, O_RDONLY, O_RDWR } = constants;
-
-export interface Tail {
-  descriptor: number;
-  readonly headDescriptor: number;
-  /** Of the file, after its last whole line. */
-  size: number;
-  link: Link;
-}
 
 /** What opening it has found that belongs on record. */
 export interface Opened {
@@ -161,7 +144,8 @@ export const openTail = (files: TrailFiles, known: Link | null): Opened => {
   const head = headOf(files, known);
   const { descriptor, size, link, torn } = statOf(files.file) === null ? begin(files, head) : goOn(files, head);
   const headDescriptor = openHead(files);
-  return { tail: { descriptor, headDescriptor, size, link }, torn, adopted };
+  const tail = { descriptor, headDescriptor, size, link, settled: link.seq, closed: false };
+  return { tail, torn, adopted };
 };
 
 /** As `openTail` would judge it, without changing anything; null: there is no file now. */
@@ -173,9 +157,14 @@ export const inspectTail = (files: TrailFiles): Judged | null => {
   return null;
 };
 
-export const closeTail = ({ descriptor, headDescriptor }: Tail): void => {
-  closeSync(descriptor);
-  closeSync(headDescriptor);
+export const closeTail = (tail: Tail): void => {
+  try {
+    settle(tail);
+  } finally {
+    tail.closed = true;
+    closeSync(tail.descriptor);
+    closeSync(tail.headDescriptor);
+  }
 };
 
 /** Somebody else's hand: throws AppError `audit` where what lies under the name isn't what was left there. */
@@ -188,6 +177,7 @@ export const checkPlace = (files: TrailFiles, { descriptor, size }: Tail): void 
 
 /** Closes a full file; the next one begins. */
 export const rotate = (files: TrailFiles, tail: Tail): void => {
+  settle(tail);
   fdatasyncSync(tail.headDescriptor);
   renameSync(files.file, nextFullFile(files));
   const full = tail.descriptor;
@@ -195,27 +185,4 @@ export const rotate = (files: TrailFiles, tail: Tail): void => {
   tail.size = 0;
   closeSync(full);
   syncDirectory(files.directory);
-};
-
-const writeAll = (descriptor: number, line: string): void => {
-  const bytes = Buffer.from(line, 'latin1');
-  let written = 0;
-  while (written < bytes.length) written += writeSync(descriptor, bytes, written);
-};
-
-export const isFull = ({ size }: Tail, { line }: SealedLine, rotateBytes: number): boolean =>
-  size > 0 && size + line.length > rotateBytes;
-
-/** On disk when it returns, and named by the head. On any error the file is as it was, as far as that can be done. */
-export const append = (tail: Tail, sealed: SealedLine): void => {
-  try {
-    writeAll(tail.descriptor, sealed.line);
-    fdatasyncSync(tail.descriptor);
-    writeHead(tail.headDescriptor, sealed.link);
-  } catch (thrown) {
-    ftruncateSync(tail.descriptor, tail.size);
-    throw thrown;
-  }
-  tail.size += sealed.line.length;
-  tail.link = sealed.link;
 };

@@ -59,6 +59,22 @@ export const AUDIT_KINDS = [
 
 export type AuditKind = (typeof AUDIT_KINDS)[number];
 
+const TELLS: ReadonlySet<AuditKind> = new Set<AuditKind>([
+  'request-refused',
+  'instructions-refused',
+  'egress',
+  'egress-refusals',
+  'credential-used',
+  'credential-refused',
+  'quota-exceeded',
+]);
+
+/**
+ * Tells of what was refused or is over: nothing waits for it to be on disk. A container can bring about many of these
+ * in a moment, and each wait for a busy disk would hold all chats.
+ */
+export const isTelling = (kind: AuditKind): boolean => kind.startsWith('ipc-') || TELLS.has(kind);
+
 /** What the command line does to a home, whether or not a supervisor runs. */
 export const OPERATOR_KINDS = [
   'group-registered',

@@ -89,7 +89,7 @@ const configText = ({ config, witness }: ScratchOptions): string => {
 };
 
 /** A run makes far fewer, but for the probe that runs into it. */
-export const REQUESTS_PER_MINUTE = 600;
+const REQUESTS_PER_MINUTE = 300;
 
 /** A run needs a few MB of it, but for the probe that runs into it. */
 const FOLDER_BYTES = 256 * 1024 * 1024;

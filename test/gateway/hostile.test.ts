@@ -75,7 +75,11 @@ describe('hostile bytes', () => {
     const { socketPath, session } = await start((_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const more = (): void => {
-        while (!response.destroyed && response.write(`data: ${'x'.repeat(60_000)}\n\n`)) written += 60_000;
+        let hasRoom = true;
+        while (!response.destroyed && hasRoom) {
+          written += 60_000;
+          hasRoom = response.write(`data: ${'x'.repeat(60_000)}\n\n`);
+        }
       };
       response.on('drain', more);
       more();
@@ -90,9 +94,10 @@ describe('hostile bytes', () => {
           last = written;
           return still;
         },
-        { interval: 300 },
+        { interval: 300, timeout: 10_000 },
       )
       .toBe(true);
+    expect(written).toBeGreaterThan(100_000);
     expect(written).toBeLessThan(32 << 20);
     await session.close();
   });

@@ -233,6 +233,7 @@ describe('a reservation', () => {
       ['2026-01-03', 7, 0],
       ['2026-01-02', 1, 2],
     ]);
+    expect(said(ask(spend, { amount: amount(994) }))).toContain('tokensPerDay');
   });
 });
 

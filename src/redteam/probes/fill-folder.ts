@@ -31,7 +31,7 @@ found(True, 'wrote 400 MB, and nothing happened')
     ),
   after: async (arena, { reason }) => {
     const folder = join(groupDirectory(arena.home, arena.attacker.folder), '.tc-fill');
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 }); // Its end is told before it is gone.
     return reason === 'disk' ? held('the turn ended: disk') : reached(`the turn ended: ${reason}`);
   },
 };
