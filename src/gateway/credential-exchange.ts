@@ -8,7 +8,7 @@ import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Secrets } from '../secrets.ts';
 import { type CredentialForward, credentialAnswerHeaders } from './credential-rules.ts';
-import { type UpstreamAnswer, UpstreamError } from './upstream.ts';
+import { isPlain, type UpstreamAnswer, UpstreamError } from './upstream.ts';
 
 export interface CredentialExchange {
   readonly forward: CredentialForward;
@@ -68,9 +68,8 @@ const drained = async (response: ServerResponse, signal: AbortSignal): Promise<v
   }
 };
 
-const checkAnswer = ({ headers }: UpstreamAnswer): void => {
-  const encoding = headers['content-encoding'] ?? 'identity';
-  if (encoding !== 'identity') throw new UpstreamError(502, 'the API compressed its answer unasked');
+const checkAnswer = (answer: UpstreamAnswer): void => {
+  if (!isPlain(answer)) throw new UpstreamError(502, 'the API compressed its answer unasked');
 };
 
 const begin = ({ response, forward, secrets }: CredentialExchange, answer: UpstreamAnswer): void => {

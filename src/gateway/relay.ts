@@ -10,7 +10,7 @@ import { errorBody, errorEvent, sendJson } from './answer.ts';
 import type { Cancel } from './cancel.ts';
 import type { ModelApi } from './providers.ts';
 import { headersToReturn } from './rules.ts';
-import { type UpstreamAnswer, UpstreamError } from './upstream.ts';
+import { isPlain, type UpstreamAnswer, UpstreamError } from './upstream.ts';
 import type { UsageTap } from './usage-tap.ts';
 
 export interface Relay {
@@ -42,8 +42,7 @@ const checkAnswer = (answer: UpstreamAnswer): void => {
   if (answer.status >= 300 && answer.status < 400) {
     throw new UpstreamError(502, 'the model provider answered with a redirect, which is never followed');
   }
-  const encoding = answer.headers['content-encoding'] ?? 'identity';
-  if (encoding !== 'identity') throw new UpstreamError(502, 'the model provider compressed its answer unasked');
+  if (!isPlain(answer)) throw new UpstreamError(502, 'the model provider compressed its answer unasked');
   if (answer.status < 300 && !isStream(answer) && !isJson(answer)) {
     throw new UpstreamError(502, 'the model provider’s answer is neither JSON nor a stream of events');
   }

@@ -21,6 +21,11 @@ export interface UpstreamAnswer {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
+/** True where the body's bytes are the answer itself: in compressed ones, whichever layer did it, no secret is found. */
+export const isPlain = ({ headers }: Pick<UpstreamAnswer, 'headers'>): boolean =>
+  String(headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity' &&
+  String(headers['transfer-encoding'] ?? 'chunked').toLowerCase() === 'chunked';
+
 export type Upstream = (request: UpstreamRequest) => Promise<UpstreamAnswer>;
 
 export interface UpstreamTimeouts {

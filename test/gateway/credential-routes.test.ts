@@ -290,6 +290,20 @@ describe('an answer through a credential route', () => {
     expect(other.received).toEqual([]);
   });
 
+  it('that is compressed as it is transferred is refused, too', async () => {
+    const packed = gzipSync(TOKEN);
+    const url = await startTcp((socket) => {
+      socket.once('data', () => {
+        const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n';
+        socket.write(`${head}${packed.length.toString(16)}\r\n`);
+        socket.write(packed);
+        socket.end('\r\n0\r\n\r\n');
+      });
+    });
+    const { socketPath } = await openRoute(url);
+    expect((await ask(socketPath)).status).toBe(502);
+  });
+
   it('that is compressed unasked is refused', async () => {
     const { upstream, socketPath } = await start((_, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(TOKEN));
