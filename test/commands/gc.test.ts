@@ -66,7 +66,8 @@ describe('clearing away files', () => {
   it('takes trees that are deeper than any path', async () => {
     const home = await temporaryHome();
     await mkdir(join(home.trash, 'turn'), { recursive: true });
-    const dig = 'import os\nfor i in range(60): os.mkdir("d" * 100); os.chdir("d" * 100)\nopen("f", "w").write("x" * 100000)';
+    const dig =
+      'import os\nfor i in range(60): os.mkdir("d" * 100); os.chdir("d" * 100)\nopen("f", "w").write("x" * 100000)';
     await execa('python3', ['-c', dig], { cwd: join(home.trash, 'turn') });
     const dry = await collect(home, 1, { dryRun: true });
     expect(dry.failed).toEqual([]);
