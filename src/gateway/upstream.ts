@@ -133,9 +133,8 @@ class Reception implements Dispatcher.DispatchHandler {
   async *#read(): AsyncGenerator<Uint8Array> {
     try {
       while (!this.#isOver || this.#pieces.length > 0) {
-        const piece = this.#pieces.shift();
-        if (piece === undefined) await this.#more();
-        else yield this.#take(piece);
+        if (this.#pieces.length === 0) await this.#more();
+        else yield this.#takeAll();
       }
       if (this.#error !== undefined) throw this.#error;
     } finally {
@@ -143,16 +142,18 @@ class Reception implements Dispatcher.DispatchHandler {
     }
   }
 
-  #take(piece: Buffer): Buffer {
-    this.#heldBytes -= piece.length;
-    return piece;
+  /** What has come meanwhile, as one: fewer and larger writes for whoever passes it on. */
+  #takeAll(): Buffer {
+    const pieces = this.#pieces.splice(0);
+    this.#heldBytes = 0;
+    this.#controller?.resume();
+    const [first] = pieces;
+    return first !== undefined && pieces.length === 1 ? first : Buffer.concat(pieces);
   }
 
   #more(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
-      // What has waited comes in while this runs.
-      this.#controller?.resume();
     });
   }
 }

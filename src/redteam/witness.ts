@@ -78,7 +78,9 @@ const createModelServer = (requests: UpstreamRequest[]): Server =>
   createHttpServer((request, response) => {
     const { method = '', url = '', headers } = request;
     requests.push({ method, url, headers });
-    if (headers['user-agent'] === ECHO_AGENT) return void response.end(JSON.stringify(headers));
+    if (headers['user-agent'] === ECHO_AGENT) {
+      return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(headers));
+    }
     if (method !== 'POST' || !MODEL_PATH.test(url)) return void response.end(WITNESS);
     // A turn that ended took its connection with it.
     answer(request, response).catch(() => response.destroy());

@@ -88,6 +88,14 @@ const lookAt = (bytes: Buffer, at: number, candidates: readonly Buffer[]): Buffe
 
 const NONE: readonly Buffer[] = [];
 
+/** The next place where a needle may begin, else the last byte's: what almost every byte goes through, and no more. */
+const nextPlace = (bytes: Buffer, from: number, mask: Uint8Array): number => {
+  const last = bytes.length - 1;
+  let at = from;
+  while (at < last && mask[((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)] === 0) at += 1;
+  return at;
+};
+
 interface Scanned {
   readonly clean: Buffer;
   /** The beginning of a needle, maybe; empty where nothing more is to come. */
@@ -97,23 +105,22 @@ interface Scanned {
 const scan = (bytes: Buffer, index: Index, isLast: boolean): Scanned => {
   const pieces: Buffer[] = [];
   let from = 0;
-  let at = 0;
+  let at = nextPlace(bytes, 0, index.mask);
   const end = (until: number): Scanned => {
     const tail = bytes.subarray(from, until);
     return { clean: pieces.length === 0 ? tail : Buffer.concat([...pieces, tail]), kept: bytes.subarray(until) };
   };
   while (at + 1 < bytes.length) {
     const pair = ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
-    const candidates = index.mask[pair] === 0 ? NONE : (index.byPair.get(pair) ?? NONE);
+    const candidates = index.byPair.get(pair) ?? NONE;
     const rest = bytes.length - at;
     const found = lookAt(bytes, at, isLast ? candidates.filter(({ length }) => length <= rest) : candidates);
     if (found === 'open') return end(at);
-    if (found === null) at += 1;
-    else {
+    if (found !== null) {
       pieces.push(bytes.subarray(from, at), MARK);
-      at += found.length;
-      from = at;
+      from = at + found.length;
     }
+    at = nextPlace(bytes, found === null ? at + 1 : from, index.mask);
   }
   return end(!isLast && at < bytes.length && index.firsts.has(bytes[at] ?? 0) ? at : bytes.length);
 };

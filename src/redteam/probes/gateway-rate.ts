@@ -2,7 +2,16 @@
 import { EVERY_TIER } from '../../domain/tiers.ts';
 import { postTo } from '../model-request.ts';
 import { naiveGateway } from '../naive-gateway.ts';
-import { type Arena, type Finding, held, type InsideProbe, type Kit, type Outcome, reached } from '../probe.ts';
+import {
+  type Arena,
+  type Finding,
+  held,
+  type InsideProbe,
+  type Kit,
+  type Outcome,
+  reached,
+  type UpstreamRequest,
+} from '../probe.ts';
 
 const CAP = 300;
 const ASKED = 380;
