@@ -18,7 +18,8 @@ const RATIO_BAR = 1.3;
 const GROWTH_BAR_MB = 64;
 /** In each round, so that the median is one of hundreds. */
 const REQUESTS_PER_ROUND = 50;
-const WARM_UP_REQUESTS = 300;
+/** Of each: until the engine has compiled what every request goes through. */
+const WARM_UP_REQUESTS = 2000;
 /** The client takes nothing for so long: whoever holds what isn't taken shows it. */
 const PAUSE_MS = 500;
 
