@@ -73,7 +73,7 @@ describe('prices in the operator’s file', () => {
     ['prices: { m: 0 }', /prices\.m/],
     ['prices: { "a b": { input: 1, output: 1 } }', /prices/],
     [local('http://127.0.0.1:1', '1'), /providers\.l\.price/],
-    [local('https://api.example.com/v1', '0'), /providers\.l\.price: 0 is for a server on this machine/],
+    [local('https://api.example.com/v1', '0'), /providers\.l\.price: found 0; 0 is for a server on this machine/],
     [local('http://127.0.0.1.example.com', '0'), /providers\.l\.price/],
     [local('http://localhost.example.com', '0'), /providers\.l\.price/],
     [local('http://127.0.0.1@example.com', '0'), /providers\.l\.price/],

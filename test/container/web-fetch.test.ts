@@ -65,7 +65,7 @@ const PAGES: Readonly<Record<string, Given>> = {
 
 const serve: RequestListener = (request, response) => {
   const url = request.url ?? '';
-  if (url === '/never') return;
+  if (url === '/never' || url === '/never?marked') return;
   if (url === '/trickle') {
     response.writeHead(200, { 'content-type': 'text/plain' });
     const timer = setInterval(() => response.write('.'), 20);

@@ -108,6 +108,7 @@ describe('an engine that would discard a limit', () => {
       memoryBytes: 1024,
       machine: {
         operatingSystem: null,
+        rootDirectory: null,
         kernel: '6.1',
         cgroupVersion: null,
         storageDriver: null,
