@@ -103,7 +103,7 @@ describe('the doctor', () => {
       expect.objectContaining({
         id: 'image',
         found: expect.stringContaining('no image tierclaw-agent:0000000000000000'),
-        hint: 'tierclaw image build',
+        hint: `tierclaw --home ${home.dir} image build`,
       }),
     ]);
   });
@@ -127,8 +127,8 @@ describe('the doctor', () => {
     expect(failed).toEqual([
       expect.objectContaining({
         id: 'config',
-        found: `${home.configFile}:2: isMain: unknown key`,
-        hint: expect.stringContaining('tierclaw groups register'),
+        found: expect.stringContaining(`${home.configFile}:2: isMain: unknown key; allowed: provider, `),
+        hint: expect.stringContaining(`tierclaw --home ${home.dir} groups register`),
       }),
     ]);
     for (const id of ['engine', 'image', 'disk', 'database:state', 'tiles:main']) {
@@ -144,7 +144,7 @@ describe('the doctor', () => {
     await writeFile(home.configFile, 'providers: [\n');
     const { stdout, exitCode } = await tierclaw(home, ['doctor']);
     expect(exitCode).toBe(EXIT_STATUS.config);
-    expect(stdout).toMatch(/^✗ persona, public +.*SOUL-untrusted\.md is missing.*\n +→ tierclaw init writes/m);
+    expect(stdout).toMatch(/^✗ persona, public +.*SOUL-untrusted\.md is missing.*\n +→ tierclaw --home \S+ init writes/m);
     expect(stdout).toMatch(/^✗ data directory +.*0755.*\n +→ chmod 700 /m);
     expect(stdout).toMatch(/^✗ configuration +.*tierclaw\.yaml:\d+: .*\n +→ /m);
     expect(stdout).toMatch(/ 3 to be mended$/);
@@ -161,7 +161,7 @@ describe('the doctor', () => {
     expect(one('leftovers')).toMatchObject({
       status: 'warn',
       found: expect.stringContaining('1 containers and 0 directories'),
-      hint: 'tierclaw up --detach removes them at its start',
+      hint: `tierclaw --home ${home.dir} up --detach removes them at its start`,
     });
   });
 });
