@@ -13,7 +13,11 @@ let installation: Installation;
 beforeAll(async () => {
   scratch = await mkdtemp(join(tmpdir(), 'tierclaw-web-'));
   internet = await startInternet(scratch);
-  const config = 'egress: { groups: { "local:friends": { policy: none } } }\n';
+  const config = [
+    'egress: { groups: { "local:friends": { policy: none } } }',
+    'caps: { untrusted: { requestsPerMinute: 1000 } }',
+    '',
+  ].join('\n');
   installation = await install({ network: internet.network, config });
 }, 240_000);
 afterAll(async () => {
