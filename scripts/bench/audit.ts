@@ -21,7 +21,7 @@ const { O_APPEND, O_CREAT, O_WRONLY } = constants;
 
 /** As a connection that was let through is recorded. */
 const EVENT: AuditEvent = {
-  kind: 'egress',
+  kind: 'egress-open',
   group: 'local:lobby',
   invocation: '01JZX3V5W8Y6T2Q4R7S9A1B3C5',
   tier: 'untrusted',

@@ -33,7 +33,8 @@ export interface Opened {
   readonly adopted: { readonly name: string; readonly bytes: number } | null;
 }
 
-const MEND = 'tierclaw audit verify shows what is broken; then: tierclaw down, tierclaw audit acknowledge, tierclaw up';
+const MEND =
+  'tierclaw audit verify shows what is broken; then: tierclaw down, tierclaw audit acknowledge --yes, tierclaw up';
 
 const broken = (what: string): AppError =>
   new AppError({ code: 'audit', message: `the audit trail is broken: ${what}`, hint: MEND });

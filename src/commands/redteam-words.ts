@@ -7,8 +7,8 @@ import { type Choose, verb } from './words.ts';
 
 const NOTES = `
 Everything happens in a scratch home in the temporary directory, with this home's image and engine; this home's own
-state is neither read nor changed. Every probe that must fail is also tried where it must succeed (its control); one
-whose control fails is broken, not held.
+state is neither read nor changed. Where that can be shown, an attack is also tried where it must succeed (its control);
+a probe whose control fails is broken, not held. --list says which have none, and why.
 
 Exit status: 0 nothing is breached or broken, 6 something is.`;
 

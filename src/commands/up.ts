@@ -12,11 +12,13 @@ import { packageRoot } from '../package-root.ts';
 import { controlClient, isRunning } from './client.ts';
 import type { CommandContext, CommandResult } from './context.ts';
 import { renderLogLine } from './logs-render.ts';
+import { terminalLine } from './terminal.ts';
 
 const ANSWERS_WITHIN_MS = 60_000;
 const POLL_MS = 100;
 const PROGRESS_EVERY_MS = 5_000;
 const LAST_LINES = 5;
+const TROUBLE_CHARS_MAX = 500;
 /**
  * Room for new objects, in MB: V8 lets it grow to 32 while a program loads and rarely gives it back. It took 20 MB off
  * an idle supervisor (`npm run bench -- --only idle`); what it costs in speed was not measured. Also in scripts/tierclaw.
@@ -115,8 +117,11 @@ const upDetached = async (context: CommandContext): Promise<CommandResult> => {
   if (running !== null) return running;
   const child = await start(context.home);
   await waitUntilAnswering(context, child);
-  const text = `supervisor started (pid ${child.pid}), log ${logFile(context.home)}`;
-  return { text, data: { started: true, pid: child.pid } };
+  const { auditTrouble } = await controlClient(context.home).status();
+  const warning =
+    auditTrouble === undefined ? '' : `\nNO TURN STARTS: ${terminalLine(auditTrouble, TROUBLE_CHARS_MAX)}`;
+  const text = `supervisor started (pid ${child.pid}), log ${logFile(context.home)}${warning}`;
+  return { text, data: { started: true, pid: child.pid, ...(auditTrouble === undefined ? {} : { auditTrouble }) } };
 };
 
 /** In the foreground it returns when the supervisor has ended; null: nothing more to print. */

@@ -70,10 +70,7 @@ const refuse = async (state: State, { request, response }: Exchange, told: ToldR
 const authorize = (state: State, forward: CredentialForward): Readonly<Record<string, string>> | Refusal => {
   const header = credentialHeader(forward.route, state.secrets);
   if (header.ok) return header.headers;
-  state.logger.error(
-    { credential: forward.route.name },
-    `${header.problem}; see: tierclaw --home <home> secrets check`,
-  );
+  state.logger.error({ credential: forward.route.name }, `${header.problem}; see: tierclaw secrets check`);
   return refusal(503, `the operator has not set up the secret of /cred/${forward.route.name}`);
 };
 

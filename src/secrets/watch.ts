@@ -66,6 +66,7 @@ const reload = async (options: SecretWatchOptions): Promise<void> => {
 export const watchSecrets = async (options: SecretWatchOptions): Promise<SecretWatch> => {
   const { home, secrets, logger } = options;
   const quiet: { timer: NodeJS.Timeout | undefined } = { timer: undefined };
+  let under: Promise<void> = Promise.resolve();
   const watcher = watch(home.dir, {
     ignored: isForeign(home),
     depth: DEPTH,
@@ -75,7 +76,9 @@ export const watchSecrets = async (options: SecretWatchOptions): Promise<SecretW
   const touched = (path: string): void => {
     if (basename(path) !== '.env') return;
     clearTimeout(quiet.timer);
-    quiet.timer = setTimeout(() => void reload(options), QUIET_MS);
+    quiet.timer = setTimeout(() => {
+      under = reload(options);
+    }, QUIET_MS);
   };
   watcher.on('all', (_event, path) => touched(path));
   // A change of mode or owner is none of the events above.
@@ -88,6 +91,8 @@ export const watchSecrets = async (options: SecretWatchOptions): Promise<SecretW
     close: async () => {
       clearTimeout(quiet.timer);
       await watcher.close();
+      // What a reload has found belongs on record, and the trail is closed after this.
+      await under;
     },
   };
 };

@@ -144,7 +144,9 @@ describe('the doctor', () => {
     await writeFile(home.configFile, 'providers: [\n');
     const { stdout, exitCode } = await tierclaw(home, ['doctor']);
     expect(exitCode).toBe(EXIT_STATUS.config);
-    expect(stdout).toMatch(/^✗ persona, public +.*SOUL-untrusted\.md is missing.*\n +→ tierclaw --home \S+ init writes/m);
+    expect(stdout).toMatch(
+      /^✗ persona, public +.*SOUL-untrusted\.md is missing.*\n +→ tierclaw --home \S+ init writes/m,
+    );
     expect(stdout).toMatch(/^✗ data directory +.*0755.*\n +→ chmod 700 /m);
     expect(stdout).toMatch(/^✗ configuration +.*tierclaw\.yaml:\d+: .*\n +→ /m);
     expect(stdout).toMatch(/ 3 to be mended$/);

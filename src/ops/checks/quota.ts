@@ -29,7 +29,7 @@ export const findFileSystem = (mountinfo: string, device: string): FileSystem | 
 export const judgeQuotas = (fileSystem: FileSystem | null, isRoot: boolean): Finding => {
   const on = fileSystem === null ? 'an unknown file system' : fileSystem.type;
   const unused = fileSystem?.hasProjectQuotas === true ? '; its project quotas are not used' : '';
-  const found = `kept by measuring, on ${on}${unused}: a turn that writes as fast as it can is ended some hundred MB beyond`;
+  const found = `kept by measuring, on ${on}${unused}: a turn that writes as fast as it can is ended some MB beyond, at worst what it writes in about 0.3 s`;
   if (isRoot) return good(found);
   return warning(
     `${found}; without root a container’s own layer is measured by the engine, every 30 s at most, and deleted files that it holds open may not be seen`,
