@@ -115,14 +115,18 @@ interface Problem {
   readonly hint: string | null;
 }
 
-const MISSING_HINT = 'add the line NAME=… to the .env that it belongs to: tierclaw secrets list';
+/** Where a file or a command fails, the secret is most likely there: a line in `.env` would be a second one. */
+const missingHint = (isSourceBroken: boolean): string =>
+  isSourceBroken
+    ? 'mend what is named above first: the secret may be there'
+    : 'add the line NAME=… to the .env that it belongs to: tierclaw secrets list';
 
-const providerProblems = (config: Config, get: (name: string) => string | undefined): Problem[] =>
+const providerProblems = (config: Config, get: (name: string) => string | undefined, hint: string): Problem[] =>
   providerUses(config)
     .filter(({ secret }) => (get(secret.name) ?? '') === '')
     .map(({ secret, purpose }) => ({
       found: `${purpose}: the secret ${secret.name} is not there`,
-      hint: MISSING_HINT,
+      hint,
     }));
 
 /** Reads every file and runs every command, as the supervisor does. */
@@ -130,10 +134,12 @@ export const checkSecrets = async ({ home }: CommandContext): Promise<CommandRes
   const config = await loadConfig(home);
   const secrets = await readSecrets({ home, commands: config.secrets });
   const needs = needProblems(credentialNeeds(config.credentials, agentsOf(config)), secrets.get);
+  const broken = secrets.problems();
+  const hintOfMissing = missingHint(broken.length > 0);
   const problems: Problem[] = [
-    ...secrets.problems().map(({ message, hint }) => ({ found: message, hint: hint ?? null })),
-    ...providerProblems(config, secrets.get),
-    ...needs.map((found) => ({ found, hint: MISSING_HINT })),
+    ...broken.map(({ message, hint }) => ({ found: message, hint: hint ?? null })),
+    ...providerProblems(config, secrets.get, hintOfMissing),
+    ...needs.map((found) => ({ found, hint: hintOfMissing })),
   ];
   const count = secrets.list().length;
   const lines = problems.map(

@@ -78,6 +78,8 @@ describe('secrets check', () => {
     expect(parsed.text).toContain('its mode is 0604');
     expect(parsed.text).toContain(`chmod 600 ${join(home.agents, 'alice', '.env')}`);
     expect(parsed.text).toContain('✗ credentials.git: the secret TOKEN of the agent alice: it is not there');
+    expect(parsed.text).toContain('mend what is named above first');
+    expect(parsed.text).not.toContain('add the line');
     noValue(parsed);
   });
 });
