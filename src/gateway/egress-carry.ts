@@ -40,12 +40,15 @@ export interface Flow {
   readonly onSpent: () => void;
 }
 
+/** Bytes that may wait for the receiver. Less than a few pieces, and both sides would take turns waiting. */
+const WAITING_MAX = 256 * 1024;
+
 /** Passes pieces on, and the end; nothing is held but what the receiver has been given. */
 export const flow = ({ from, to, meter, carried, way, onSpent }: Flow): void => {
   from.on('data', (chunk: Buffer) => {
     carried[way] += chunk.length;
     if (!meter.take(chunk.length)) return onSpent();
-    if (to.destroyed || to.write(chunk)) return;
+    if (to.destroyed || to.write(chunk) || to.writableLength < WAITING_MAX) return;
     from.pause();
     to.once('drain', () => from.resume());
   });
