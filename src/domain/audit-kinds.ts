@@ -83,5 +83,3 @@ export const OPERATOR_KINDS = [
   'image-recorded',
   'gc',
 ] as const satisfies readonly AuditKind[];
-
-export type OperatorKind = (typeof OPERATOR_KINDS)[number];

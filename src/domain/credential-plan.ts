@@ -45,8 +45,6 @@ export interface PlannedCredentials {
   readonly environment: readonly PlannedVariable[];
 }
 
-export const NO_CREDENTIALS: PlannedCredentials = { routes: [], environment: [] };
-
 export interface CredentialHolder {
   readonly row: TierRow;
   readonly agent: AgentAlias;

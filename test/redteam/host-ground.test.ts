@@ -1,49 +1,11 @@
 /** What host probes judge by: each thing that a careless host could do is seen. */
-import {
-  appendFileSync,
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  unlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, chmodSync, readFileSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { AgentAlias, GroupFolder, GroupId } from '../../src/domain/ids.ts';
-import { homeAt } from '../../src/home.ts';
+import { describe, expect, it } from 'vitest';
 import { type Attack, createJudge, judgeGround, judgeRefusals } from '../../src/redteam/host/attack.ts';
 import { type Ground, layOut } from '../../src/redteam/host/ground.ts';
 import type { Arena } from '../../src/redteam/probe.ts';
-
-/** As much of an arena as laying out needs. */
-const arena = (): Arena => {
-  const directory = mkdtempSync(join(tmpdir(), 'tierclaw-ground-'));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  const home = homeAt(join(directory, 'home'));
-  mkdirSync(home.dir);
-  writeFileSync(home.envFile, 'A=1\n', { mode: 0o600 });
-  writeFileSync(home.configFile, '');
-  const victim = {
-    id: GroupId.parse('local:victim'),
-    name: 'victim',
-    folder: GroupFolder.parse('victim'),
-    tier: 'untrusted',
-    agent: AgentAlias.parse('default'),
-    registeredAt: '2026-01-01T00:00:00Z',
-  } as const;
-  const part: Partial<Arena> = {
-    home,
-    victim,
-    canaries: { 'env-secret': 'tc-canary-env-secret-1' } as Arena['canaries'],
-    outside: async () => mkdtempSync(join(directory, 'outside-')),
-  };
-  return part as Arena;
-};
+import { bareArena } from './bare-arena.ts';
 
 const turn = (reply: string, messages: readonly string[] = []): Attack['turn'] => ({
   invocation: 'i',
@@ -81,13 +43,13 @@ const CHANGES: readonly (readonly [string, (ground: Ground, at: Arena) => void])
 
 describe('the ground', () => {
   it('is as it was when nothing has happened', async () => {
-    const ground = await layOut(arena());
+    const ground = await layOut(bareArena());
     expect(await ground.changed()).toEqual([]);
     expect(JSON.parse(readFileSync(ground.secretFile, 'utf8'))).toMatchObject({ type: 'message', text: ground.canary });
   });
 
   it.each(CHANGES)('shows it when %s', async (_, change) => {
-    const at = arena();
+    const at = bareArena();
     const ground = await layOut(at);
     change(ground, at);
     const judge = createJudge();
@@ -102,7 +64,7 @@ describe('the ground', () => {
     ['the reply', (text: string) => turn(`so: ${text}`)],
     ['a message', (text: string) => turn('', ['a', `b${text}c`])],
   ])('shows a secret in %s', async (_, said) => {
-    const at = arena();
+    const at = bareArena();
     const ground = await layOut(at);
     for (const [text, name] of [
       [ground.canary, 'outside'],
@@ -120,7 +82,7 @@ describe('requests that must be refused', () => {
   const line = { kind: 'request-refused', invocation: 'i' };
   const judged = async (more: Partial<Attack>) => {
     const judge = createJudge();
-    judgeRefusals(judge, attackOn(await layOut(arena()), more), 1);
+    judgeRefusals(judge, attackOn(await layOut(bareArena()), more), 1);
     return judge.verdict('fine');
   };
 
